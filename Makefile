@@ -1,0 +1,45 @@
+# Thin verbs; CMakePresets.json says how things are built, deploy/setup.sh what they need.
+.DEFAULT_GOAL := help
+PY_TOOLS := .venv-dev/bin
+JOBS ?= $(shell nproc)
+
+.PHONY: help run build test demo check-style format lock clean
+
+help: ## list the verbs
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: ## set up what is missing, build, serve http://127.0.0.1:8000/mcp
+	@deploy/setup.sh run
+	@$(MAKE) --no-print-directory build
+	@exec build/vivarium $(ARGS)
+
+build: ## build the program: build/vivarium
+	@[ -f build/build.ninja ] || cmake --preset release >/dev/null
+	@ninja -C build -j $(JOBS) --quiet
+
+test: ## set up what is missing, build, run every test
+	@deploy/setup.sh test
+	@tests/run
+
+demo: ## play the README's tour with the official MCP client
+	@deploy/setup.sh test
+	@$(MAKE) --no-print-directory build
+	@$(PY_TOOLS)/python tests/demo.py build/vivarium
+
+check-style: ## clang-format, ruff and mypy, without changing anything
+	@tests/check_style
+
+format: ## rewrite C and Python in the house format
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@$(PY_TOOLS)/ruff format -q . && $(PY_TOOLS)/ruff check -q --fix .
+
+lock: ## write both lock files anew from pyproject.toml
+	$(PY_TOOLS)/uv pip compile -q --universal --generate-hashes --python-version 3.11 \
+	  --no-header --no-emit-index-url --no-emit-find-links \
+	  --extra data -o requirements.txt pyproject.toml
+	$(PY_TOOLS)/uv pip compile -q --universal --generate-hashes --python-version 3.11 \
+	  --no-header --no-emit-index-url --no-emit-find-links \
+	  --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
+
+clean: ## remove what was built (environments stay)
+	rm -rf build build-asan build-analyze

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Sets up what `make run` (argument: run) or `make test` (argument: test) needs and
+# does not find: Debian packages, then the Python environments.  Safe to repeat; does
+# nothing, quickly, when all is there.  Needs root or sudo only if a package is missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+purpose=${1:?usage: deploy/setup.sh run|test}
+python=${VIVARIUM_SETUP_PYTHON:-/usr/bin/python3} # Debian's own
+
+say() { printf 'set-up: %s\n' "$*" >&2; }
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		say "needs root to run: $*"
+		say "run it as root, or install sudo, then try again"
+		exit 1
+	fi
+}
+
+packages() { # of these purposes
+	awk -v want=" $* " '!/^#/ && NF == 2 && index(want, " " $1 " ") { print $2 }' \
+		deploy/packages.txt
+}
+
+ensure_packages() {
+	local missing
+	# A package counts as there only when it is fully installed.
+	missing=$(comm -23 <(packages "$@" | sort -u) \
+		<(dpkg-query -W -f '${Package} ${Status}\n' 2>/dev/null |
+			awk '$4 == "installed" { print $1 }' | sort -u))
+	[ -n "$missing" ] || return 0
+	say "installing Debian packages:" $missing
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q >&2
+	# shellcheck disable=SC2086
+	as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -q -y --no-install-recommends $missing >&2
+}
+
+# ensure_environment DIRECTORY LOCK-FILE PURPOSE-OF-DEBIAN-FALLBACK
+# The stamp holds the lock's hash and where the packages came from; an environment
+# built from Debian's packages is tried again from PyPI when the lock changes.
+ensure_environment() {
+	local dir=$1 lock=$2 fallback=$3 want
+	want=$(sha256sum <"$lock" | cut -d' ' -f1)
+	[ "$(cut -d' ' -f1 "$dir/.stamp" 2>/dev/null)" = "$want" ] && return 0
+	say "making $dir from $lock"
+	rm -rf "$dir"
+	"$python" -m venv "$dir"
+	if "$dir/bin/python" -m pip install -q --disable-pip-version-check --retries 2 \
+		--timeout 20 --require-hashes --only-binary :all: -r "$lock" >&2; then
+		echo "$want pypi" >"$dir/.stamp"
+		return 0
+	fi
+	say "PyPI cannot be reached (or refused $lock): using Debian's Python packages."
+	say "To try PyPI again later: rm -r $dir"
+	ensure_packages "$fallback"
+	rm -rf "$dir"
+	"$python" -m venv --system-site-packages "$dir"
+	echo "$want debian" >"$dir/.stamp"
+}
+
+case $purpose in
+run)
+	ensure_packages build run
+	ensure_environment .venv requirements.txt python
+	;;
+test)
+	ensure_packages build run python test
+	ensure_environment .venv requirements.txt python
+	ensure_environment .venv-dev requirements-dev.txt dev
+	;;
+*)
+	say "unknown purpose '$purpose': use run or test"
+	exit 2
+	;;
+esac

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/call_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "wire/json.h"
+#include "wire/log.h"
+#include "wire/mem.h"
+
+enum {
+	EXIT_NOT_RUN = 125,
+	EXIT_TIMED_OUT = 124,
+	EXIT_SIGNALLED = 128, /* and the signal's number */
+};
+
+#define TO(id) (1u << CALL_##id)
+static const struct {
+	const char *name;
+	unsigned next;
+	int deadline_s;
+} rows[] = {
+#define X(id, text, next, deadline_s, then) [CALL_##id] = {text, next, deadline_s},
+    CALL_STATES(X)
+#undef X
+};
+
+static void on_deadline(void *arg);
+static void begin_pictures(struct call *self);
+
+enum call_state call_state(const struct call *self)
+{
+	return self->state;
+}
+
+const char *call_state_name(enum call_state state)
+{
+	return rows[state].name;
+}
+
+static long long seconds_run(const struct call *self)
+{
+	return (loop_now_us() - self->started_us) / 1000000;
+}
+
+static struct loop *loop_of(const struct call *self)
+{
+	return self->workspace->place->kernels.loop;
+}
+
+/* The only way to change state. */
+static void set_state(struct call *self, enum call_state next, const char *why)
+{
+	int64_t deadline_s = rows[next].deadline_s;
+
+	assert(rows[self->state].next & (1u << next));
+	log_debug(self->workspace->name, "call %llu: %s -> %s (%s)", self->cell,
+		  rows[self->state].name, rows[next].name, why);
+	self->state = next;
+	loop_timer_stop(&self->deadline);
+	if (deadline_s == CALL_OWN_TIMEOUT)
+		deadline_s = self->options.timeout_s;
+	if (deadline_s > 0)
+		loop_timer_start(loop_of(self), &self->deadline, deadline_s * 1000000,
+				 on_deadline, self);
+}
+
+int call_create(struct call **out, struct workspace *workspace, const char *code,
+		size_t size, const struct call_options *options, call_done_fn *done,
+		void *arg, struct err *err)
+{
+	const struct config *config = workspace->place->config;
+
+	if (workspace->draining)
+		return err_set(err, ERR_KERNEL, "Vivarium is stopping");
+	if (workspace->waiting >= (size_t)config->queue_limit)
+		return err_set(err, ERR_LIMIT,
+			       "%zu calls wait in workspace %s already "
+			       "(VIVARIUM_QUEUE_LIMIT); try again later",
+			       workspace->waiting, workspace->name);
+
+	struct call *self = xcalloc(1, sizeof *self);
+	self->workspace = workspace;
+	self->options = *options;
+	self->done = done;
+	self->arg = arg;
+	buf_add(&self->code, code, size);
+	outputs_init(&self->outputs, config_output_chars(config));
+	TAILQ_INSERT_TAIL(&workspace->calls, self, link);
+	workspace->waiting++;
+	workspace_pump(workspace);
+	*out = self;
+	return 0;
+}
+
+void call_destroy(struct call **self)
+{
+	struct call *dead = take(self);
+
+	if (!dead)
+		return;
+	loop_timer_stop(&dead->deadline);
+	pictures_destroy(&dead->pictures);
+	files_list_finish(&dead->wrote);
+	files_scan_finish(&dead->before);
+	files_scan_finish(&dead->after);
+	outputs_finish(&dead->outputs);
+	buf_finish(&dead->code);
+	buf_finish(&dead->notice);
+	buf_finish(&dead->late);
+	free(dead);
+}
+
+/* ---- the end ---- */
+
+/* A turn of the loop later, so that nobody below us still holds the call. */
+static void deliver(void *arg)
+{
+	struct call *self = arg;
+	struct outcome outcome = {
+	    .end = self->end,
+	    .exit_code = self->exit_code,
+	    .notice = buf_str(&self->notice),
+	    .outputs = &self->outputs,
+	    .late = buf_str(&self->late),
+	    .pictures_left_out =
+		self->pictures_left_out + self->outputs.displays_dropped,
+	    .wrote = &self->wrote,
+	    .workspace = &self->after,
+	    .duration_us = self->ended_us - self->started_us,
+	    .cell = self->cell,
+	};
+
+	if (self->pictures)
+		outcome.pictures =
+		    pictures_results(self->pictures, &outcome.picture_count);
+	/* Durations, sizes and outcomes; never code or output. */
+	log_info(self->workspace->name,
+		 "cell %llu: %lld ms, exit code %d, %zu bytes of code", self->cell,
+		 (long long)outcome.duration_us / 1000, self->exit_code,
+		 self->code.size);
+	TAILQ_REMOVE(&self->workspace->finishing, self, link);
+	self->done(&outcome, self->arg);
+	call_destroy(&self);
+}
+
+static void finish(struct call *self, const char *why)
+{
+	set_state(self, CALL_DONE, why);
+	loop_timer_start(loop_of(self), &self->deadline, 1, deliver, self);
+}
+
+static void leave_queue(struct call *self)
+{
+	TAILQ_REMOVE(&self->workspace->calls, self, link);
+	self->workspace->waiting--;
+	TAILQ_INSERT_TAIL(&self->workspace->finishing, self, link);
+}
+
+void call_fail(struct call *self, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	buf_printf(&self->notice, "%s\n", text);
+	self->end = CALL_NOT_RUN;
+	self->exit_code = EXIT_NOT_RUN;
+	leave_queue(self);
+	finish(self, text);
+}
+
+/* The kernel has done its part: look at what there is, let the next call run. */
+static void end_run(struct call *self, const char *why)
+{
+	struct err err;
+
+	self->ended_us = loop_now_us();
+	if (files_scan(self->workspace->files, FILES_SCAN_LIMIT, &self->after, &err) <
+	    0)
+		log_warn(self->workspace->name, "%s", err.msg);
+	files_diff(&self->before, &self->after, &self->wrote);
+	set_state(self, CALL_PICTURES, why);
+	leave_queue(self);
+	workspace_release(self->workspace, self);
+	begin_pictures(self);
+}
+
+static void judge(struct call *self)
+{
+	const struct outputs *outputs = &self->outputs;
+	long long code = json_integer_of(outputs->summary, "exit_code",
+					 outputs->error_name || outputs->aborted);
+
+	self->exit_code = (int)code;
+	if (self->end == CALL_TIMED_OUT)
+		self->exit_code = EXIT_TIMED_OUT;
+	else if (self->end == CALL_CANCELLED)
+		self->exit_code = EXIT_SIGNALLED + 2; /* SIGINT */
+	else
+		self->end = code ? CALL_ERROR : CALL_OK;
+	if (self->end == CALL_TIMED_OUT)
+		buf_printf(&self->notice,
+			   "Timed out after %lld s and was interrupted. The kernel "
+			   "lives: its variables are kept.\n",
+			   seconds_run(self));
+	if (self->end == CALL_CANCELLED)
+		buf_text(&self->notice, "Cancelled: the cell was interrupted. The "
+					"kernel lives: its variables are kept.\n");
+	if (outputs->aborted)
+		buf_text(&self->notice, "The kernel skipped this cell (aborted).\n");
+	if (json_is_true(json_object_get(outputs->summary, "exiting")))
+		buf_text(&self->notice,
+			 "The code called exit(): the kernel stops and its variables "
+			 "are gone. sys.exit() would end only the cell.\n");
+}
+
+/* ---- pictures ---- */
+
+static void on_pictures_done(void *arg)
+{
+	finish(arg, "pictures done");
+}
+
+/* Bytes that one picture may take: they share what the answer's text leaves, which
+ * base64 makes a third longer. */
+static size_t bytes_each(const struct config *config, size_t count)
+{
+	size_t room = (size_t)config->result_limit / 4 * 3;
+
+	return room / 4 * 3 / (count ? count : 1);
+}
+
+static size_t count_png(const struct files_list *list)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		count += files_is_png(list->at[i]);
+	return count;
+}
+
+static void add_display(struct call *self, const struct display *display)
+{
+	struct err err;
+
+	if (pictures_add_memory(self->pictures, display->png, display->size, &err) < 0)
+		log_warn(self->workspace->name, "%s", err.msg);
+}
+
+static void add_file(struct call *self, const struct files_entry *entry)
+{
+	struct err err;
+	int fd;
+
+	if (files_open_png(self->workspace->files, entry->path, strlen(entry->path),
+			   &fd, &err) < 0)
+		buf_printf(&self->notice, "%s\n", err.msg);
+	else
+		pictures_add(self->pictures, fd, entry->path);
+}
+
+static void begin_pictures(struct call *self)
+{
+	const struct config *config = self->workspace->place->config;
+	size_t max = (size_t)config->max_images;
+	size_t all = self->outputs.display_count + count_png(&self->wrote);
+	size_t count = all < max ? all : max;
+
+	self->pictures = pictures_create(
+	    loop_of(self), self->workspace->place->kernels.paths,
+	    (size_t)config->max_image_side, bytes_each(config, count));
+	for (size_t i = 0; i < self->outputs.display_count; i++)
+		if (pictures_count(self->pictures) < max)
+			add_display(self, &self->outputs.displays[i]);
+	for (size_t i = 0; i < self->wrote.count; i++)
+		if (files_is_png(self->wrote.at[i]) &&
+		    pictures_count(self->pictures) < max)
+			add_file(self, self->wrote.at[i]);
+	if (max)
+		self->pictures_left_out = all - count;
+	pictures_start(self->pictures, on_pictures_done, self);
+}
+
+/* ---- what happens to it ---- */
+
+void call_starting(struct call *self)
+{
+	if (self->state != CALL_STARTING)
+		set_state(self, CALL_STARTING, "needs a kernel");
+}
+
+void call_send(struct call *self)
+{
+	struct workspace *workspace = self->workspace;
+	struct err err;
+
+	files_scan_finish(&self->before); /* a second try has one already */
+	if (files_scan(workspace->files, FILES_SCAN_LIMIT, &self->before, &err) < 0)
+		log_warn(workspace->name, "%s", err.msg);
+	if (kernel_execute(workspace->kernel, buf_str(&self->code), self->code.size,
+			   self->msg_id, &err) < 0) {
+		call_fail(self, "%s", err.msg);
+		return;
+	}
+	if (!self->cell)
+		self->cell = ++workspace->cells;
+	buf_add(&self->notice, buf_str(&workspace->notice), workspace->notice.size);
+	buf_finish(&workspace->notice);
+	clip_render(&workspace->late, &self->late);
+	clip_finish(&workspace->late);
+	workspace->late = (struct clip){.limit = workspace->late.limit};
+	self->started_us = loop_now_us();
+	set_state(self, CALL_SENT, self->msg_id);
+}
+
+static void interrupt(struct call *self, enum call_end end)
+{
+	self->end = end;
+	set_state(self, CALL_INTERRUPTING,
+		  end == CALL_TIMED_OUT ? "timed out" : "cancelled");
+	kernel_interrupt(self->workspace->kernel);
+}
+
+void call_cancel(struct call *self)
+{
+	if (self->state <= CALL_STARTING)
+		call_fail(self, "Cancelled before it ran.");
+	else if (self->state == CALL_SENT || self->state == CALL_RUNNING)
+		interrupt(self, CALL_CANCELLED);
+}
+
+static void look(struct call *self)
+{
+	const struct outputs *outputs = &self->outputs;
+
+	if (self->state == CALL_SENT && outputs->busy)
+		set_state(self, CALL_RUNNING, "busy");
+	if (outputs->replied && outputs->idle) {
+		judge(self);
+		end_run(self, "reply and idle");
+	} else if (outputs->replied && self->state != CALL_REPLIED) {
+		set_state(self, CALL_REPLIED, "execute_reply");
+	} else if (outputs->idle && self->state != CALL_IDLED) {
+		set_state(self, CALL_IDLED, "idle");
+	}
+}
+
+void call_on_message(struct call *self, enum kernel_channel channel,
+		     const struct jmsg *message)
+{
+	if (channel == KERNEL_IOPUB)
+		outputs_add(&self->outputs, message);
+	else if (strcmp(message->type, "execute_reply") == 0)
+		outputs_reply(&self->outputs, message);
+	look(self);
+}
+
+static void describe_death(struct call *self, const struct kernel_death *death)
+{
+	struct buf *notice = &self->notice;
+
+	if (self->end == CALL_TIMED_OUT || self->end == CALL_CANCELLED)
+		buf_printf(notice,
+			   "%s after %lld s and did not yield to the interrupt: the "
+			   "kernel was killed.",
+			   self->end == CALL_TIMED_OUT ? "Timed out" : "Cancelled",
+			   seconds_run(self));
+	else
+		buf_printf(notice, "The kernel %s while this cell ran.", death->words);
+	buf_text(notice, " Its variables are gone");
+	workspace_list_names(self->workspace, notice);
+	buf_text(notice, ". The next call starts a new kernel.\n");
+}
+
+void call_on_death(struct call *self, const struct kernel_death *death)
+{
+	bool timed_out = self->end == CALL_TIMED_OUT;
+
+	describe_death(self, death);
+	self->end = timed_out || self->end == CALL_CANCELLED ? CALL_KILLED
+							     : CALL_KERNEL_DIED;
+	if (timed_out)
+		self->exit_code = EXIT_TIMED_OUT;
+	else if (death->status >= 0 && WIFSIGNALED(death->status))
+		self->exit_code = EXIT_SIGNALLED + WTERMSIG(death->status);
+	else if (death->status >= 0)
+		self->exit_code = WEXITSTATUS(death->status);
+	else
+		self->exit_code = EXIT_SIGNALLED + 9;
+	end_run(self, "kernel died");
+}
+
+static void on_deadline(void *arg)
+{
+	struct call *self = arg;
+
+	switch (self->state) {
+	case CALL_STARTING:
+		call_fail(self, "The kernel was not ready within %d s.",
+			  rows[CALL_STARTING].deadline_s);
+		break;
+	case CALL_SENT:
+	case CALL_RUNNING:
+		interrupt(self, CALL_TIMED_OUT);
+		break;
+	case CALL_INTERRUPTING:
+	case CALL_IDLED:
+		kernel_kill(self->workspace->kernel);
+		break; /* its death ends the call */
+	case CALL_REPLIED:
+		buf_text(&self->notice, "The end of the output may be missing: the "
+					"kernel did not say that it was idle.\n");
+		judge(self);
+		end_run(self, "no idle");
+		break;
+	case CALL_PICTURES:
+		buf_text(&self->notice, "The pictures took too long.\n");
+		finish(self, "too late");
+		break;
+	case CALL_QUEUED:
+	case CALL_DONE:
+	case CALL_STATE_COUNT:
+		break;
+	}
+}

@@ -1,0 +1,90 @@
+/*
+ * call - one execution: queued, sent, running, replied, done.  It belongs to its
+ * workspace, not to whoever asked: when the asker leaves, it goes on.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef KERNELMGR_CALL_H
+#define KERNELMGR_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernelmgr/files.h"
+#include "kernelmgr/outputs.h"
+#include "kernelmgr/pictures.h"
+#include "wire/err.h"
+
+/* One row per state: enum name, text, legal next states, seconds until its deadline
+ * (0: none; LIMIT: the call's own timeout), what happens then. */
+#define CALL_STATES(X)                                                                 \
+	X(QUEUED, "queued", TO(STARTING) | TO(SENT) | TO(DONE), 0, "")                 \
+	X(STARTING, "starting", TO(SENT) | TO(DONE), 120, "fail")                      \
+	X(SENT, "sent",                                                                \
+	  TO(STARTING) | TO(RUNNING) | TO(REPLIED) | TO(IDLED) | TO(INTERRUPTING) |    \
+	      TO(PICTURES),                                                            \
+	  30, "interrupt")                                                             \
+	X(RUNNING, "running",                                                          \
+	  TO(REPLIED) | TO(IDLED) | TO(INTERRUPTING) | TO(PICTURES), CALL_OWN_TIMEOUT, \
+	  "interrupt")                                                                 \
+	X(INTERRUPTING, "interrupting", TO(REPLIED) | TO(IDLED) | TO(PICTURES), 5,     \
+	  "kill the kernel")                                                           \
+	X(REPLIED, "replied", TO(PICTURES), 2, "finish without idle")                  \
+	X(IDLED, "idled", TO(PICTURES), 2, "kill the kernel")                          \
+	X(PICTURES, "pictures", TO(DONE), 60, "finish without them")                   \
+	X(DONE, "done", 0, 0, "")
+
+enum { CALL_OWN_TIMEOUT = -1 };
+
+enum call_state {
+#define X(id, text, next, deadline_s, then) CALL_##id,
+	CALL_STATES(X)
+#undef X
+	    CALL_STATE_COUNT
+};
+
+enum call_end {
+	CALL_OK,          /* the code ran to its end */
+	CALL_ERROR,       /* it raised, or ended by SystemExit with a status */
+	CALL_TIMED_OUT,   /* interrupted at its timeout; the kernel lives */
+	CALL_CANCELLED,   /* interrupted because somebody asked; the kernel lives */
+	CALL_KILLED,      /* ignored the interrupt, so the kernel was killed */
+	CALL_KERNEL_DIED, /* the kernel went away by itself */
+	CALL_NOT_RUN,     /* never sent: no kernel, or it waited too long */
+};
+
+struct outcome { /* all of it is borrowed from the call */
+	enum call_end end;
+	int exit_code; /* 0; 1 exception; n sys.exit(n); 124; 128+signal */
+	const char *notice; /* whole lines about restarts, timeouts, losses; "" */
+	const struct outputs *outputs;
+	const char *late;               /* output that came between the calls; "" */
+	const struct picture *pictures; /* displays first, then files */
+	size_t picture_count, pictures_left_out;
+	const struct files_list *wrote;     /* new and changed files */
+	const struct files_scan *workspace; /* all files, after */
+	int64_t duration_us;                /* of the run, not of the queue */
+	unsigned long long cell;            /* counts the calls run in the workspace */
+};
+
+struct workspace;
+struct call;
+typedef void call_done_fn(const struct outcome *outcome, void *arg);
+
+struct call_options {
+	int64_t timeout_s; /* of the run; at least 1 */
+	bool fresh;        /* in a new kernel */
+};
+
+/* Queues a call; done(outcome, arg) comes once, from the loop, and ends it.  code is
+ * UTF-8 and copied. */
+int call_create(struct call **out, struct workspace *workspace, const char *code,
+		size_t size, const struct call_options *options, call_done_fn *done,
+		void *arg, struct err *err) must_check;
+/* Interrupts it if it runs, takes it out of the queue if it waits. */
+void call_cancel(struct call *self);
+
+enum call_state call_state(const struct call *self);
+const char *call_state_name(enum call_state state);
+
+#endif

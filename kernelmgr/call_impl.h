@@ -1,0 +1,76 @@
+/* call_impl - what call.c and workspace.c share.  Nobody else includes it.
+ * SPDX-License-Identifier: MIT */
+#ifndef KERNELMGR_CALL_IMPL_H
+#define KERNELMGR_CALL_IMPL_H
+
+#include <sys/queue.h>
+
+#include "kernelmgr/call.h"
+#include "kernelmgr/kernel.h"
+#include "kernelmgr/workspace.h"
+#include "wire/buf.h"
+#include "wire/loop.h"
+
+struct call {
+	TAILQ_ENTRY(call) link;      /* workspace::calls */
+	struct workspace *workspace; /* borrowed */
+	struct buf code;
+	struct call_options options;
+	call_done_fn *done;
+	void *arg;
+
+	enum call_state state;
+	struct loop_timer deadline;
+	char msg_id[JMSG_ID_SIZE];
+	unsigned long long cell;
+	bool recycled; /* fresh: the old kernel has been sent away */
+	int64_t started_us, ended_us;
+
+	enum call_end end;
+	int exit_code;
+	struct buf notice, late;
+	struct outputs outputs;
+	struct files_scan before, after;
+	struct files_list wrote;
+	struct pictures *pictures;
+	size_t pictures_left_out;
+};
+TAILQ_HEAD(call_queue, call);
+
+struct workspace {
+	const struct workspace_place *place; /* borrowed */
+	char name[65];
+	char dir[PATH_MAX];
+	struct files *files;
+	struct kernel *kernel; /* NULL when there is none */
+	struct call_queue calls;     /* call::link; the head has the kernel */
+	struct call_queue finishing; /* call::link; their pictures are in work */
+	size_t waiting;              /* in calls */
+	bool draining;
+	unsigned long long cells;
+	json_t *summary;    /* of the last reply: what a crash would lose */
+	struct buf notice;  /* for the next call */
+	struct clip late;   /* output that belongs to no open call */
+	bool exiting;       /* the last cell called exit() */
+	struct loop_timer pump;
+};
+
+/* call.c: what its workspace tells it.  Each may finish the call. */
+void call_starting(struct call *self);
+void call_send(struct call *self);
+void call_on_message(struct call *self, enum kernel_channel channel,
+		     const struct jmsg *message);
+void call_on_death(struct call *self, const struct kernel_death *death);
+void call_fail(struct call *self, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void call_destroy(struct call **self);
+
+/* workspace.c: what its calls tell it. */
+/* Soon, from the loop: gives the kernel to the call at the head of the queue. */
+void workspace_pump(struct workspace *self);
+/* Appends " (a, b, +3 more)": the names in the kernel's namespace after the last cell. */
+void workspace_list_names(const struct workspace *self, struct buf *out);
+/* The call needs the kernel no more; the next one may have it. */
+void workspace_release(struct workspace *self, struct call *call);
+
+#endif

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "wire/log.h"
+#include "wire/mem.h"
+
+enum opt_type { OPT_TEXT, OPT_INT, OPT_SWITCH, OPT_CHOICE };
+
+struct opt {
+	const char *name; /* as a flag; the variable is VIVARIUM_ and this in capitals */
+	enum opt_type type;
+	size_t at;           /* offset in struct config */
+	int64_t min, max;    /* of a number; of the bytes of a text */
+	const char *choices; /* of OPT_CHOICE: separated by '|', stored as index */
+	const char *fallback;
+	const char *shown; /* the default in the help where fallback is "" */
+	const char *help;
+};
+
+#define AT(member) offsetof(struct config, member)
+#define TEXT(member) AT(member), .max = sizeof(((struct config *)0)->member) - 1
+/* The master copy: every setting, in the order of the help. */
+static const struct opt options[] = {
+    {"host", OPT_TEXT, TEXT(host), .min = 1, .fallback = "127.0.0.1",
+     .help = "Address to listen on."},
+    {"port", OPT_INT, AT(port), 0, 65535, .fallback = "8000",
+     .help = "TCP port; 0 picks a free one."},
+    {"workdir", OPT_TEXT, TEXT(workdir), .min = 1, .fallback = "./workspace",
+     .help = "Work directory: the files that the code sees. Made if missing."},
+    {"state-dir", OPT_TEXT, TEXT(state_dir), .fallback = "",
+     .shown = "$XDG_STATE_HOME/vivarium/<hash of the work directory>",
+     .help = "Where Vivarium keeps its own state; never inside the work directory."},
+    {"python", OPT_TEXT, TEXT(python), .fallback = "",
+     .shown = ".venv beside the program, else /usr/bin/python3",
+     .help = "The kernels' Python interpreter; it needs ipykernel."},
+    {"max-timeout", OPT_INT, AT(max_timeout_s), 1, 86400, .fallback = "300",
+     .help = "Seconds that a call may ask for in timeout_seconds; more is clamped."},
+    {"output-limit", OPT_INT, AT(output_limit), 1200, 100000000, .fallback = "20000",
+     .help = "Characters kept of each of stdout and stderr: the first 1000 and the "
+	     "tail."},
+    {"result-limit", OPT_INT, AT(result_limit), 262144, 16777216, .fallback = "4194304",
+     .help = "Bytes of one whole answer; its text is at most a quarter."},
+    {"max-images", OPT_INT, AT(max_images), 0, 32, .fallback = "4",
+     .help = "Pictures returned by one call; 0 for models that cannot see."},
+    {"max-image-side", OPT_INT, AT(max_image_side), 16, 8192, .fallback = "1280",
+     .help = "Pixels of a returned picture's longer side; files stay full size."},
+    {"state-summary", OPT_SWITCH, AT(state_summary), 0, 1, .fallback = "1",
+     .help = "End each result with the --- state --- footer."},
+    {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
+     .help = "Calls that may wait in one workspace."},
+    {"allowed-hosts", OPT_TEXT, TEXT(allowed_hosts), .fallback = "", .shown = "(none)",
+     .help = "Host and Origin names accepted besides loopback, the bound address and "
+	     "names without a dot; separated by commas."},
+    {"anonymous", OPT_SWITCH, AT(anonymous), 0, 1, .fallback = "0",
+     .help = "1 allows to listen on a non-loopback address without a token: the "
+	     "network is the boundary."},
+    {"log-format", OPT_CHOICE, AT(log_format), .choices = "text|json",
+     .fallback = "text", .help = "Format of the log on stderr."},
+    {"log-level", OPT_CHOICE, AT(log_level), .choices = "error|warn|info|debug",
+     .fallback = "info", .help = "How much is logged."},
+};
+
+static const struct {
+	const char *flag;
+	enum config_verb verb;
+	const char *help; /* NULL: not listed */
+} verbs[] = {
+    {"--check", CONFIG_CHECK, "Report what this machine can do, then exit."},
+    {"--print-config", CONFIG_PRINT, "Print the settings in force, then exit."},
+    {"--version", CONFIG_VERSION, "Print the version, then exit."},
+    {"--help", CONFIG_HELP, "Print this, then exit."},
+    {"-h", CONFIG_HELP, NULL},
+    {"--help-markdown", CONFIG_HELP_MARKDOWN, NULL},
+};
+
+enum { NAME_MAX_BYTES = 64 };
+
+static const char *env_name(const struct opt *opt, char out[NAME_MAX_BYTES])
+{
+	int len = snprintf(out, NAME_MAX_BYTES, "VIVARIUM_%s", opt->name);
+
+	for (int i = 0; i < len; i++)
+		out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
+	return out;
+}
+
+static int64_t *number_at(struct config *self, const struct opt *opt)
+{
+	return (int64_t *)(void *)((char *)self + opt->at);
+}
+
+/* Index of text in "a|b|c", or -1. */
+static int64_t choice_index(const char *choices, const char *text)
+{
+	int64_t index = 0;
+	size_t len = strlen(text);
+
+	for (;; index++) {
+		size_t n = strcspn(choices, "|");
+
+		if (n == len && strncasecmp(choices, text, n) == 0)
+			return index;
+		if (!choices[n])
+			return -1;
+		choices += n + 1;
+	}
+}
+
+static const char *choice_name(const char *choices, int64_t index, char out[16])
+{
+	for (; index > 0; index--)
+		choices += strcspn(choices, "|") + 1;
+	snprintf(out, 16, "%.*s", (int)strcspn(choices, "|"), choices);
+	return out;
+}
+
+static int set_number(struct config *self, const struct opt *opt, const char *name,
+		      const char *text, struct err *err)
+{
+	char *end;
+
+	errno = 0;
+	long long value = strtoll(text, &end, 10);
+	if (errno || end == text || *end || value < opt->min || value > opt->max)
+		return err_set(err, ERR_CONFIG,
+			       "%s='%.60s' is not a whole number from %lld to %lld",
+			       name, text, (long long)opt->min, (long long)opt->max);
+	*number_at(self, opt) = value;
+	return 0;
+}
+
+static int set(struct config *self, const struct opt *opt, const char *name,
+	       const char *text, struct err *err)
+{
+	size_t len = strlen(text);
+
+	switch (opt->type) {
+	case OPT_INT:
+		return set_number(self, opt, name, text, err);
+	case OPT_SWITCH:
+		if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+			return err_set(err, ERR_CONFIG, "%s='%.60s' is neither 0 nor 1",
+				       name, text);
+		*number_at(self, opt) = text[0] - '0';
+		return 0;
+	case OPT_CHOICE:
+		*number_at(self, opt) = choice_index(opt->choices, text);
+		if (*number_at(self, opt) < 0)
+			return err_set(err, ERR_CONFIG, "%s='%.60s' is not one of %s",
+				       name, text, opt->choices);
+		return 0;
+	case OPT_TEXT:
+		break;
+	}
+	if ((int64_t)len < opt->min || (int64_t)len > opt->max)
+		return err_set(err, ERR_CONFIG, "%s has %zu bytes, not %lld to %lld",
+			       name, len, (long long)opt->min, (long long)opt->max);
+	memcpy((char *)self + opt->at, text, len + 1);
+	return 0;
+}
+
+static const struct opt *find_env(const char *name, size_t len)
+{
+	char want[NAME_MAX_BYTES];
+
+	for (size_t i = 0; i < COUNT_OF(options); i++)
+		if (strlen(env_name(&options[i], want)) == len &&
+		    strncmp(want, name, len) == 0)
+			return &options[i];
+	return NULL;
+}
+
+static int load_env(struct config *self, char *const env[], struct err *err)
+{
+	for (; *env; env++) {
+		size_t len = strcspn(*env, "=");
+		char name[NAME_MAX_BYTES];
+
+		if (strncmp(*env, "VIVARIUM_", 9) != 0)
+			continue;
+		const struct opt *opt = find_env(*env, len);
+		if (!opt)
+			log_warn("config",
+				 "%.*s is not a setting of this version: ignored",
+				 (int)len, *env);
+		else if (set(self, opt, env_name(opt, name), *env + len + 1, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static const struct opt *find_flag(const char *flag, size_t len)
+{
+	for (size_t i = 0; i < COUNT_OF(options); i++)
+		if (strlen(options[i].name) == len &&
+		    strncmp(options[i].name, flag, len) == 0)
+			return &options[i];
+	return NULL;
+}
+
+/* Takes one setting at argv[0]; returns how many words it used, or -1. */
+static int load_flag(struct config *self, char *const argv[], struct err *err)
+{
+	const char *word = argv[0] + 2, *value = strchr(word, '=');
+	size_t len = strcspn(word, "=");
+	const struct opt *opt =
+	    strncmp(argv[0], "--", 2) == 0 ? find_flag(word, len) : NULL;
+	char shown[NAME_MAX_BYTES];
+
+	if (!opt)
+		return err_set(err, ERR_CONFIG,
+			       "unknown argument '%.60s'; --help lists them all",
+			       argv[0]);
+	if (!value && !argv[1])
+		return err_set(err, ERR_CONFIG, "%s needs a value", argv[0]);
+	snprintf(shown, sizeof shown, "--%s", opt->name);
+	if (set(self, opt, shown, value ? value + 1 : argv[1], err) < 0)
+		return -1;
+	return value ? 1 : 2;
+}
+
+static int load_flags(struct config *self, enum config_verb *verb, char *const argv[],
+		      struct err *err)
+{
+	for (int used = 0; *argv; argv += used) {
+		used = 0;
+		for (size_t i = 0; i < COUNT_OF(verbs) && !used; i++)
+			if (strcmp(*argv, verbs[i].flag) == 0) {
+				*verb = verbs[i].verb;
+				used = 1;
+			}
+		if (!used && (used = load_flag(self, argv, err)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int config_load(struct config *out, enum config_verb *verb, int argc,
+		char *const argv[], char *const env[], struct err *err)
+{
+	*out = (struct config){0};
+	*verb = CONFIG_SERVE;
+	for (size_t i = 0; i < COUNT_OF(options); i++)
+		if (set(out, &options[i], options[i].name, options[i].fallback, err) <
+		    0)
+			return -1;
+	if (load_env(out, env, err) < 0)
+		return -1;
+	return argc > 1 ? load_flags(out, verb, argv + 1, err) : 0;
+}
+
+void config_print(const struct config *self, FILE *to)
+{
+	struct config copy = *self; /* number_at() wants it writable */
+	char name[NAME_MAX_BYTES], choice[16];
+
+	for (size_t i = 0; i < COUNT_OF(options); i++) {
+		const struct opt *opt = &options[i];
+		const int64_t *number = number_at(&copy, opt);
+
+		if (opt->type == OPT_TEXT)
+			fprintf(to, "%s=%s\n", env_name(opt, name),
+				(const char *)&copy + opt->at);
+		else if (opt->type == OPT_CHOICE)
+			fprintf(to, "%s=%s\n", env_name(opt, name),
+				choice_name(opt->choices, *number, choice));
+		else
+			fprintf(to, "%s=%lld\n", env_name(opt, name),
+				(long long)*number);
+	}
+}
+
+static const char *shown_default(const struct opt *opt)
+{
+	return opt->shown ? opt->shown : opt->fallback;
+}
+
+void config_help(FILE *to)
+{
+	char name[NAME_MAX_BYTES];
+
+	fprintf(to, "usage: vivarium [--SETTING VALUE]...\n\n"
+		    "Serves live IPython kernels over MCP at http://HOST:PORT/mcp.\n\n");
+	for (size_t i = 0; i < COUNT_OF(verbs); i++)
+		if (verbs[i].help)
+			fprintf(to, "  %-16s %s\n", verbs[i].flag, verbs[i].help);
+	fprintf(to, "\nSettings, each also an environment variable (flags win):\n");
+	for (size_t i = 0; i < COUNT_OF(options); i++) {
+		const struct opt *opt = &options[i];
+
+		fprintf(to, "\n  --%s, %s", opt->name, env_name(opt, name));
+		if (opt->choices)
+			fprintf(to, " (%s)", opt->choices);
+		fprintf(to, "\n      %s\n      Default: %s\n", opt->help,
+			shown_default(opt));
+	}
+	fprintf(to, "\nExit status: 0 stopped by a signal, 1 could not start, 2 bad "
+		    "setting.\n");
+}
+
+void config_help_markdown(FILE *to)
+{
+	char name[NAME_MAX_BYTES];
+
+	fprintf(to, "| variable | default | meaning |\n|---|---|---|\n");
+	for (size_t i = 0; i < COUNT_OF(options); i++) {
+		const struct opt *opt = &options[i];
+		char choices[64] = "";
+
+		if (opt->choices) /* a bar would end the table's cell */
+			snprintf(choices, sizeof choices, "%s", opt->choices);
+		for (char *bar; (bar = strchr(choices, '|'));)
+			*bar = '/';
+		fprintf(to, "| `%s` | `%s` | %s%s%s%s |\n", env_name(opt, name),
+			shown_default(opt), opt->help, opt->choices ? " One of " : "",
+			choices, opt->choices ? "." : "");
+	}
+}
+
+size_t config_output_chars(const struct config *self)
+{
+	int64_t room = self->result_limit / 4 / (4 * 2 * 6);
+
+	return (size_t)(self->output_limit < room ? self->output_limit : room);
+}
+
+bool config_is_loopback(const char *host)
+{
+	return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
+	       strcasecmp(host, "localhost") == 0;
+}

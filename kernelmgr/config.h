@@ -1,0 +1,65 @@
+/*
+ * config - every setting, from one table: its default, environment variable, flag,
+ * range, --help line and README row.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef KERNELMGR_CONFIG_H
+#define KERNELMGR_CONFIG_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "wire/err.h"
+
+struct config {
+	char host[64];
+	int64_t port; /* 0: any free one */
+	char workdir[PATH_MAX];
+	char state_dir[PATH_MAX]; /* "": see config_state_dir() */
+	char python[PATH_MAX];    /* "": see config_python() */
+	int64_t max_timeout_s;
+	int64_t output_limit;   /* characters a stream */
+	int64_t result_limit;   /* bytes of one whole answer */
+	int64_t max_images;     /* 0: none */
+	int64_t max_image_side; /* pixels */
+	int64_t state_summary;  /* 0 or 1 */
+	int64_t queue_limit;    /* calls waiting in one workspace */
+	char allowed_hosts[1024];
+	int64_t anonymous;  /* 0 or 1 */
+	int64_t log_format; /* index into "text", "json" */
+	int64_t log_level;  /* enum log_level */
+};
+
+/* What the command line asks for besides settings. */
+enum config_verb {
+	CONFIG_SERVE,
+	CONFIG_CHECK,
+	CONFIG_PRINT,
+	CONFIG_HELP,
+	CONFIG_HELP_MARKDOWN,
+	CONFIG_VERSION
+};
+
+/* Defaults, then VIVARIUM_* variables, then flags.  A value out of range fails with
+ * the setting's name, the value and what is allowed; unknown VIVARIUM_* variables
+ * are warned about in the log. */
+int config_load(struct config *out, enum config_verb *verb, int argc,
+		char *const argv[], char *const env[], struct err *err) must_check;
+
+/* All settings as NAME=value lines, as --print-config shows them. */
+void config_print(const struct config *self, FILE *to);
+void config_help(FILE *to);
+/* The same as rows of the README's table. */
+void config_help_markdown(FILE *to);
+
+/* Characters of one stream that are kept: the output limit, or less where a small
+ * result limit makes it so: a text part is at most a quarter of the result, holds four
+ * streams, twice (text and structure), at up to 6 bytes a character. */
+size_t config_output_chars(const struct config *self);
+/* True if host is a loopback address or name. */
+bool config_is_loopback(const char *host);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * kernel - one live Jupyter kernel: its supervisor, its sockets, and its state.  It
+ * belongs to one owner (a workspace), which hears of it through struct kernel_owner.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef KERNELMGR_KERNEL_H
+#define KERNELMGR_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kernelmgr/launch.h"
+#include "wire/err.h"
+#include "wire/jmsg.h"
+#include "wire/loop.h"
+
+/* One row per state: enum name, text, legal next states (a mask, see kernel.c),
+ * seconds until its deadline (0: none), what happens then. */
+#define KERNEL_STATES(X)                                                               \
+	X(LAUNCHING, "launching", TO(PROBING) | TO(KILLING) | TO(CLOSING), 60, "kill") \
+	X(PROBING, "probing", TO(IDLE) | TO(KILLING) | TO(CLOSING), 30, "kill")        \
+	X(IDLE, "idle", TO(BUSY) | TO(STOPPING) | TO(KILLING) | TO(CLOSING), 0, "")    \
+	X(BUSY, "busy",                                                                \
+	  TO(IDLE) | TO(INTERRUPTING) | TO(STOPPING) | TO(KILLING) | TO(CLOSING), 0,   \
+	  "")                                                                          \
+	X(INTERRUPTING, "interrupting",                                                \
+	  TO(INTERRUPTING) | TO(IDLE) | TO(STOPPING) | TO(KILLING) | TO(CLOSING), 1,   \
+	  "interrupt again")                                                           \
+	X(STOPPING, "stopping", TO(KILLING) | TO(CLOSING), 2, "kill")                  \
+	X(KILLING, "killing", TO(CLOSING), 3, "kill the supervisor")                   \
+	X(CLOSING, "closing", TO(CLOSING) | TO(DEAD), 0.03, "dead")                    \
+	X(DEAD, "dead", 0, 0, "")
+
+enum kernel_state {
+#define X(id, text, next, deadline_s, then) KERNEL_##id,
+	KERNEL_STATES(X)
+#undef X
+	    KERNEL_STATE_COUNT
+};
+
+enum kernel_channel { KERNEL_SHELL, KERNEL_IOPUB, KERNEL_CONTROL };
+
+struct kernel_death {
+	bool started;      /* it had answered at least once */
+	bool requested;    /* we asked it to stop, or killed it */
+	int status;        /* as from waitpid(), or -1 when nobody saw it */
+	int64_t memory_kb; /* its peak resident memory; 0 unknown */
+	char words[320];   /* "was killed by signal 9 (SIGKILL)": what follows
+			      "the kernel" in a sentence */
+};
+
+/* All are called from the loop, never from inside a call of kernel_*(). */
+struct kernel_owner {
+	void (*ready)(void *arg); /* it answers: now IDLE for the first time */
+	/* A verified message; message lives until the function returns. */
+	void (*message)(enum kernel_channel channel, const struct jmsg *message,
+			void *arg);
+	/* All its output has been delivered; the kernel is gone when this returns. */
+	void (*dead)(const struct kernel_death *death, void *arg);
+	void *arg;
+};
+
+struct kernel_place { /* what all kernels of the daemon share; outlives them */
+	struct loop *loop;
+	void *zmq;                        /* zsock_context_create() */
+	const struct launch_paths *paths;
+	char *const *env;                 /* launch_env() */
+	const char *runtime_dir;          /* of the daemon, mode 0700 */
+};
+
+struct kernel;
+
+/* Starts a kernel whose working directory is workdir.  Borrows place until its
+ * death.  name: for the log.  owner is copied. */
+int kernel_create(struct kernel **out, const struct kernel_place *place,
+		  const char *name, const char *workdir,
+		  const struct kernel_owner *owner, struct err *err) must_check;
+/* Without ceremony, for the daemon's own end: no more calls of the owner; the
+ * supervisor kills the process tree. */
+void kernel_destroy(struct kernel **self);
+
+enum kernel_state kernel_state(const struct kernel *self);
+const char *kernel_state_name(enum kernel_state state);
+/* Of the kernel process; 0 before it has started. */
+pid_t kernel_pid(const struct kernel *self);
+
+/* IDLE to BUSY: sends an execute_request (code is UTF-8) and stores its id. */
+int kernel_execute(struct kernel *self, const char *code, size_t size,
+		   char id[JMSG_ID_SIZE], struct err *err) must_check;
+/* The execution is over: back to IDLE.  Harmless in other states. */
+void kernel_release(struct kernel *self);
+/* SIGINT to its process group and a nudge on the shell channel, since an awaiting
+ * cell only looks up when a message comes; again every second until released. */
+void kernel_interrupt(struct kernel *self);
+/* Asks it to go (its exit handlers run), kills it after two seconds. */
+void kernel_stop(struct kernel *self);
+/* Kills the whole process tree. */
+void kernel_kill(struct kernel *self);
+
+#endif

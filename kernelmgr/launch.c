@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/launch.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/queue.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "wire/log.h"
+#include "wire/mem.h"
+
+enum {
+	FD_HIGH = 64, /* sources are copied above any target, so order cannot matter */
+	FDS_MAX = 8,
+	SWEEP_US = 20 * 1000,
+};
+
+struct child {
+	LIST_ENTRY(child) link;
+	pid_t pid;
+	int pidfd; /* borrowed from watch */
+	struct loop_watch *watch;
+	child_ended_fn *ended; /* NULL once forgotten */
+	void *arg;
+};
+
+static LIST_HEAD(, child) children = LIST_HEAD_INITIALIZER(children);
+
+static void on_end(void *arg)
+{
+	struct child *self = arg;
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)self->pid, &info, WEXITED | WNOHANG) < 0 ||
+	    info.si_pid == 0)
+		return;
+	int status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
+						: info.si_status & 0x7f;
+	LIST_REMOVE(self, link);
+	loop_unwatch(&self->watch);
+	if (self->ended)
+		self->ended(status, self->arg);
+	free(self);
+}
+
+/* Copies of the descriptors, all above FD_HIGH; -1 on failure. */
+static int copy_high(const int *fds, int count, int copies[FDS_MAX])
+{
+	for (int i = 0; i < count; i++) {
+		copies[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FD_HIGH);
+		if (copies[i] < 0) {
+			while (i-- > 0)
+				close(copies[i]);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int spawn(pid_t *pid, const struct launch *what, const int *copies)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID |
+						  POSIX_SPAWN_SETSIGMASK |
+						  POSIX_SPAWN_SETSIGDEF);
+	for (int i = 0; i < what->fd_count; i++)
+		posix_spawn_file_actions_adddup2(&actions, copies[i], i);
+	posix_spawn_file_actions_addclosefrom_np(&actions, what->fd_count);
+	if (what->cwd)
+		posix_spawn_file_actions_addchdir_np(&actions, what->cwd);
+	int rc = posix_spawn(pid, what->argv[0], &actions, &attributes,
+			     (char *const *)(uintptr_t)what->argv,
+			     (char *const *)(uintptr_t)what->env);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return rc;
+}
+
+int launch_child(struct child **out, struct loop *loop, const struct launch *what,
+		 child_ended_fn *ended, void *arg, struct err *err)
+{
+	int copies[FDS_MAX];
+	pid_t pid;
+
+	if (what->fd_count > FDS_MAX || copy_high(what->fds, what->fd_count, copies) < 0)
+		return err_set(err, ERR_SYSTEM, "copy descriptors for %s",
+			       what->argv[0]);
+	errno = spawn(&pid, what, copies);
+	int failed = errno;
+	for (int i = 0; i < what->fd_count; i++)
+		close(copies[i]);
+	errno = failed;
+	if (failed)
+		return err_set(err, ERR_SYSTEM, "run %s", what->argv[0]);
+
+	struct child *self = xcalloc(1, sizeof *self);
+	*self = (struct child){.pid = pid, .ended = ended, .arg = arg};
+	self->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (self->pidfd < 0 ||
+	    loop_watch(loop, self->pidfd, on_end, self, &self->watch, err) < 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		free(self);
+		return err_set(err, ERR_SYSTEM, "watch %s", what->argv[0]);
+	}
+	LIST_INSERT_HEAD(&children, self, link);
+	*out = self;
+	return 0;
+}
+
+pid_t child_pid(const struct child *self)
+{
+	return self->pid;
+}
+
+void child_kill(struct child *self)
+{
+	syscall(SYS_pidfd_send_signal, self->pidfd, SIGKILL, NULL, 0);
+}
+
+void child_forget(struct child **self)
+{
+	struct child *child = take(self);
+
+	if (child)
+		child->ended = NULL;
+}
+
+/* ---- orphans ---- */
+
+void launch_adopt_orphans(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+static bool is_ours(pid_t pid)
+{
+	struct child *child;
+
+	LIST_FOREACH(child, &children, link)
+	if (child->pid == pid)
+		return true;
+	return false;
+}
+
+static pid_t parent_of(const char *pid)
+{
+	char path[64], text[512];
+	int ppid = 0;
+
+	snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+	owned(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	const char *end = strrchr(text, ')'); /* the name may hold anything */
+	return end && sscanf(end, ") %*c %d", &ppid) == 1 ? ppid : 0;
+}
+
+static int kill_orphans(void)
+{
+	DIR *proc = opendir("/proc");
+	pid_t self = getpid();
+	int found = 0;
+
+	if (!proc)
+		return 0;
+	for (struct dirent *entry; (entry = readdir(proc));) {
+		pid_t pid = (pid_t)atoi(entry->d_name);
+
+		if (!isdigit((unsigned char)entry->d_name[0]) || is_ours(pid) ||
+		    parent_of(entry->d_name) != self)
+			continue;
+		found++;
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, WNOHANG);
+	}
+	closedir(proc);
+	return found;
+}
+
+static void sweep(void *arg)
+{
+	static struct loop_timer again;
+	int found = kill_orphans();
+
+	if (!found)
+		return;
+	log_warn("launch", "ended %d orphans of a supervisor that was killed", found);
+	loop_timer_start(arg, &again, SWEEP_US, sweep, arg);
+}
+
+void launch_sweep_orphans(struct loop *loop)
+{
+	sweep(loop);
+}
+
+/* ---- paths and environment ---- */
+
+/* The first of the candidates that exists; those without a leading slash are
+ * relative to the program's directory. */
+static int find_part(char out[PATH_MAX], const char *here,
+		     const char *const candidates[], int mode)
+{
+	for (; *candidates; candidates++) {
+		bool absolute = (*candidates)[0] == '/';
+		int len = snprintf(out, PATH_MAX, "%s%s%s", absolute ? "" : here,
+				   absolute ? "" : "/", *candidates);
+
+		if (len < PATH_MAX && access(out, mode) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+static int find_python(char out[PATH_MAX], const char *here, const char *python,
+		       struct err *err)
+{
+	static const char *const usual[] = {".venv/bin/python", "../.venv/bin/python",
+					    "/usr/bin/python3", NULL};
+	const char *const asked[] = {python, NULL};
+
+	if (find_part(out, here, python[0] ? asked : usual, X_OK) == 0)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "VIVARIUM_PYTHON='%.120s' is not a program that can be run",
+		       python[0] ? python : usual[2]);
+}
+
+int launch_find(struct launch_paths *out, const char *python, struct err *err)
+{
+	static const char *const supervisor[] = {"vivarium-supervisor", NULL};
+	static const char *const image[] = {"vivarium-image", NULL};
+	static const char *const pyside[] = {"../pyside", "../share/vivarium/pyside",
+					     NULL};
+	char here[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", here, sizeof here - 1);
+
+	if (len < 0)
+		return err_set(err, ERR_SYSTEM, "find the program's directory");
+	here[len] = '\0';
+	*strrchr(here, '/') = '\0';
+	if (find_part(out->supervisor, here, supervisor, X_OK) < 0 ||
+	    find_part(out->image, here, image, X_OK) < 0 ||
+	    find_part(out->pyside, here, pyside, R_OK) < 0)
+		return err_set(err, ERR_CONFIG,
+			       "vivarium-supervisor, vivarium-image or pyside is "
+			       "missing beside the program in %.120s", here);
+	return find_python(out->python, here, python, err);
+}
+
+/* Passed on as they are; a name that ends in '_' stands for all that start so. */
+static const char *const passed[] = {
+    "HOME", "LANG", "LANGUAGE", "LC_", "LOGNAME", "USER", "TZ", "TMPDIR", "SHELL",
+    "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
+    "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "HTTP_PROXY",
+    "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY", "OPENBLAS_", "OMP_", "MKL_",
+    "NUMEXPR_", "MPLCONFIGDIR", "XDG_CACHE_HOME"};
+
+static bool is_passed(const char *variable)
+{
+	size_t len = strcspn(variable, "=");
+
+	for (size_t i = 0; i < COUNT_OF(passed); i++) {
+		size_t n = strlen(passed[i]);
+
+		if (strncmp(variable, passed[i], n) == 0 &&
+		    (n == len || (passed[i][n - 1] == '_' && len > n)))
+			return true;
+	}
+	return false;
+}
+
+char **launch_env(const char *python, char *const ours[])
+{
+	size_t count = 0, at = 0;
+	const char *path = getenv("PATH");
+
+	while (ours[count])
+		count++;
+	char **env = xcalloc(count + 4, sizeof *env);
+	for (size_t i = 0; i < count; i++)
+		if (is_passed(ours[i]))
+			env[at++] = xstrdup(ours[i]);
+	env[at++] = xasprintf("PATH=%.*s:%s", (int)(strrchr(python, '/') - python),
+			      python, path ? path : "/usr/local/bin:/usr/bin:/bin");
+	env[at++] = xstrdup("PYTHONUNBUFFERED=1"); /* children's output comes at once */
+	env[at] = NULL;
+	return env;
+}
+
+void launch_env_destroy(char ***env)
+{
+	char **dead = take(env);
+
+	for (size_t i = 0; dead && dead[i]; i++)
+		free(dead[i]);
+	free(dead);
+}

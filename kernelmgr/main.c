@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/*
+ * main - puts the rooms together, serves until a signal says stop, and takes them
+ * apart in the reverse order.  The one file that sees everything.
+ */
+#include <errno.h>
+#include <libwebsockets.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "api/health.h"
+#include "kernelmgr/check.h"
+#include "kernelmgr/config.h"
+#include "kernelmgr/launch.h"
+#include "kernelmgr/state.h"
+#include "kernelmgr/workspace.h"
+#include "mcp/server.h"
+#include "mcp/streamable.h"
+#include "mcp/tools.h"
+#include "wire/http.h"
+#include "wire/log.h"
+#include "wire/mem.h"
+
+enum {
+	EXIT_CANNOT_START = 1,
+	EXIT_BAD_SETTING = 2,
+	READ_SIZE = 64 * 1024,
+	BODY_MAX = 4 << 20,
+	KEEP_ALIVE_S = 15, /* between the comments on an event stream */
+	CONNECTIONS_MAX = 1024,
+	/* Stopping: a running cell's grace, then it is interrupted, then we go anyway. */
+	GRACE_US = 5 * 1000 * 1000,
+	STOP_US = 15 * 1000 * 1000,
+	LOOK_US = 20 * 1000,
+};
+
+struct daemon {
+	struct config config;
+	struct launch_paths paths;
+	char state_dir[PATH_MAX], runtime_dir[PATH_MAX];
+	int runtime_lock;
+	unsigned char session_key[SESSION_KEY_SIZE];
+	char **kernel_env;
+	struct loop *loop;
+	void *zmq;
+	struct workspace_place place;
+	struct workspace *workspace;
+	struct server *server;
+	struct streamable *streamable;
+	struct http *http;
+	struct http_route routes[2];
+	struct loop_watch *signals;
+	int signal_fd; /* borrowed from signals */
+	struct loop_timer look, grace, stop;
+	bool draining;
+};
+
+/* ---- stopping ---- */
+
+static void stop(void *arg)
+{
+	struct daemon *self = arg;
+
+	loop_stop(self->loop);
+}
+
+static void look_whether_done(void *arg)
+{
+	struct daemon *self = arg;
+
+	if (!workspace_busy(self->workspace) && !http_busy(self->http))
+		stop(self);
+	else
+		loop_timer_start(self->loop, &self->look, LOOK_US, look_whether_done,
+				 self);
+}
+
+static void end_grace(void *arg)
+{
+	struct daemon *self = arg;
+
+	workspace_interrupt(self->workspace);
+}
+
+static void on_signal(void *arg)
+{
+	struct daemon *self = arg;
+	struct signalfd_siginfo info;
+
+	if (read(self->signal_fd, &info, sizeof info) != sizeof info)
+		return;
+	if (self->draining) /* the supervisors see our end and end their kernels */
+		_exit(128 + (int)info.ssi_signo);
+	self->draining = true;
+	log_info("vivarium", "signal %u: stopping; once more stops at once",
+		 info.ssi_signo);
+	http_drain(self->http);
+	workspace_drain(self->workspace);
+	loop_timer_start(self->loop, &self->grace, GRACE_US, end_grace, self);
+	loop_timer_start(self->loop, &self->stop, STOP_US, stop, self);
+	look_whether_done(self);
+}
+
+static int watch_signals(struct daemon *self, struct err *err)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	self->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (self->signal_fd < 0)
+		return err_set(err, ERR_SYSTEM, "watch signals");
+	return loop_watch(self->loop, self->signal_fd, on_signal, self, &self->signals,
+			  err);
+}
+
+/* ---- starting ---- */
+
+static void on_lws_log(int level, const char *line)
+{
+	log_line(level == LLL_ERR ? LOG_WARN : LOG_DEBUG, "libwebsockets", "%.*s",
+		 (int)strcspn(line, "\n"), line);
+}
+
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* Whoever reaches the port can run code, so it is closed to other machines unless
+ * somebody says that the network keeps them out. */
+static int check_exposure(const struct config *config, struct err *err)
+{
+	if (config_is_loopback(config->host) || config->anonymous)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "VIVARIUM_HOST=%s lets other machines run code here without "
+		       "any token; set VIVARIUM_ANONYMOUS=1 if the network keeps "
+		       "strangers out, or use 127.0.0.1",
+		       config->host);
+}
+
+static int open_directories(struct daemon *self, struct err *err)
+{
+	struct config *config = &self->config;
+	char *real;
+
+	/* The workspace makes its directory, so it comes before what compares with it. */
+	if (workspace_create(&self->workspace, &self->place, "default", config->workdir,
+			     err) < 0)
+		return -1;
+	real = realpath(config->workdir, NULL);
+	if (real && strlen(real) < sizeof config->workdir)
+		memcpy(config->workdir, real, strlen(real) + 1);
+	free(real);
+	if (state_open(self->state_dir, config->state_dir, config->workdir, err) < 0 ||
+	    state_secret(self->state_dir, "session.key", self->session_key,
+			 sizeof self->session_key, err) < 0 ||
+	    state_runtime_open(self->runtime_dir, &self->runtime_lock, err) < 0)
+		return -1;
+	return 0;
+}
+
+static int open_doors(struct daemon *self, struct err *err)
+{
+	const struct config *config = &self->config;
+	bool name = strcasecmp(config->host, "localhost") == 0;
+	const struct http_config http = {
+	    .address = name ? "127.0.0.1" : config->host,
+	    .port = (int)config->port,
+	    .allowed_hosts = config->allowed_hosts,
+	    .body_max = BODY_MAX,
+	    .queue_max = (size_t)config->result_limit,
+	    .connections_max = CONNECTIONS_MAX,
+	    .comment_s = KEEP_ALIVE_S,
+	};
+
+	self->server = server_create(config, self->workspace);
+	self->streamable =
+	    streamable_create(self->loop, self->server, self->session_key);
+	self->routes[0] = streamable_route(self->streamable, "/mcp");
+	self->routes[1] = health_route(self->workspace);
+	return http_create(&self->http, self->loop, &http, self->routes,
+			   COUNT_OF(self->routes), err);
+}
+
+static int start(struct daemon *self, char *const env[], struct err *err)
+{
+	if (check_exposure(&self->config, err) < 0 ||
+	    launch_find(&self->paths, self->config.python, err) < 0 ||
+	    loop_create(&self->loop, READ_SIZE, err) < 0)
+		return -1;
+	self->kernel_env = launch_env(self->paths.python, env);
+	self->zmq = zsock_context_create();
+	self->place = (struct workspace_place){
+	    .config = &self->config,
+	    .kernels = {.loop = self->loop,
+			.zmq = self->zmq,
+			.paths = &self->paths,
+			.env = self->kernel_env,
+			.runtime_dir = self->runtime_dir},
+	};
+	launch_adopt_orphans();
+	if (open_directories(self, err) < 0 || watch_signals(self, err) < 0)
+		return -1;
+	return open_doors(self, err);
+}
+
+static void finish(struct daemon *self)
+{
+	loop_timer_stop(&self->look);
+	loop_timer_stop(&self->grace);
+	loop_timer_stop(&self->stop);
+	loop_unwatch(&self->signals);
+	if (self->http)
+		http_stop(self->http);
+	server_destroy(&self->server);
+	if (self->streamable)
+		streamable_destroy(&self->streamable);
+	workspace_destroy(&self->workspace);
+	loop_destroy(&self->loop);
+	http_destroy(&self->http);
+	zsock_context_destroy(&self->zmq);
+	if (self->runtime_dir[0])
+		state_runtime_close(self->runtime_dir, &self->runtime_lock);
+	launch_env_destroy(&self->kernel_env);
+}
+
+static int serve(struct daemon *self, char *const env[])
+{
+	struct err err;
+
+	self->runtime_lock = -1;
+	raise_file_limit();
+	lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
+	if (start(self, env, &err) < 0) {
+		log_error("vivarium", "cannot start: %s", err.msg);
+		finish(self);
+		return err.kind == ERR_CONFIG ? EXIT_BAD_SETTING : EXIT_CANNOT_START;
+	}
+	log_info("vivarium", "version %s, work directory %s, kernels by %s",
+		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
+	bool v6 = strchr(self->config.host, ':') != NULL;
+	log_info("vivarium", "ready http://%s%s%s:%d/mcp", v6 ? "[" : "",
+		 self->config.host, v6 ? "]" : "", http_port(self->http));
+	loop_run(self->loop);
+	finish(self);
+	log_info("vivarium", "stopped");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct daemon self;
+	enum config_verb verb;
+	struct err err;
+
+	if (sodium_init() < 0) {
+		fprintf(stderr, "vivarium: no randomness on this system\n");
+		return EXIT_CANNOT_START;
+	}
+	if (config_load(&self.config, &verb, argc, argv, environ, &err) < 0) {
+		fprintf(stderr, "vivarium: %s\n", err.msg);
+		return EXIT_BAD_SETTING;
+	}
+	log_setup((enum log_level)self.config.log_level, self.config.log_format == 1);
+	switch (verb) {
+	case CONFIG_SERVE:
+		return serve(&self, environ);
+	case CONFIG_CHECK:
+		return check_machine(&self.config, environ);
+	case CONFIG_PRINT:
+		config_print(&self.config, stdout);
+		return 0;
+	case CONFIG_HELP:
+		config_help(stdout);
+		return 0;
+	case CONFIG_HELP_MARKDOWN:
+		config_help_markdown(stdout);
+		printf("\n");
+		tools_markdown(stdout);
+		return 0;
+	case CONFIG_VERSION:
+		printf("vivarium %s\n", VIVARIUM_VERSION);
+		return 0;
+	}
+	return 0;
+}

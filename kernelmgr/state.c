@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "wire/mem.h"
+
+#define RUNTIME_PREFIX "vivarium-"
+
+/* mkdir -p; what is missing gets mode 0700. */
+static int make_directories(const char *path, struct err *err)
+{
+	char partial[PATH_MAX];
+
+	snprintf(partial, sizeof partial, "%s", path);
+	for (char *slash = strchr(partial + 1, '/');; slash = strchr(slash + 1, '/')) {
+		if (slash)
+			*slash = '\0';
+		if (mkdir(partial, 0700) < 0 && errno != EEXIST)
+			return err_set(err, ERR_SYSTEM, "make %.150s", partial);
+		if (!slash)
+			return 0;
+		*slash = '/';
+	}
+}
+
+static int default_path(char out[PATH_MAX], const char *real_workdir, struct err *err)
+{
+	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	unsigned char hash[16];
+	char hex[sizeof hash * 2 + 1];
+	bool from_home = !base || base[0] != '/';
+
+	if (from_home && (!home || home[0] != '/'))
+		return err_set(err, ERR_CONFIG,
+			       "neither HOME nor XDG_STATE_HOME is set: say where to "
+			       "keep state with VIVARIUM_STATE_DIR");
+	crypto_generichash(hash, sizeof hash, (const unsigned char *)real_workdir,
+			   strlen(real_workdir), NULL, 0);
+	sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+	if (snprintf(out, PATH_MAX, "%s%s/vivarium/%s", from_home ? home : base,
+		     from_home ? "/.local/state" : "", hex) >= PATH_MAX)
+		return err_set(err, ERR_CONFIG, "the state directory's path is too "
+						"long; set VIVARIUM_STATE_DIR");
+	return 0;
+}
+
+static bool is_inside(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	return strncmp(path, directory, len) == 0 &&
+	       (path[len] == '/' || path[len] == '\0' || strcmp(directory, "/") == 0);
+}
+
+int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
+	       struct err *err)
+{
+	char real_workdir[PATH_MAX], wanted[PATH_MAX];
+
+	if (!realpath(workdir, real_workdir))
+		return err_set(err, ERR_SYSTEM, "find %.150s", workdir);
+	if (configured[0])
+		snprintf(wanted, sizeof wanted, "%s", configured);
+	else if (default_path(wanted, real_workdir, err) < 0)
+		return -1;
+	if (make_directories(wanted, err) < 0)
+		return err_wrap(err, "VIVARIUM_STATE_DIR");
+	if (!realpath(wanted, out))
+		return err_set(err, ERR_SYSTEM, "find %.150s", wanted);
+	if (is_inside(out, real_workdir))
+		return err_set(err, ERR_CONFIG,
+			       "VIVARIUM_STATE_DIR=%.100s lies inside the work "
+			       "directory, where code could change it",
+			       out);
+	return 0;
+}
+
+static int make_secret(const char *path, const void *bytes, size_t size,
+		       struct err *err)
+{
+	char partial[PATH_MAX + 8];
+
+	snprintf(partial, sizeof partial, "%s.new", path);
+	owned(close_fd) int fd =
+	    open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size || fsync(fd) < 0 ||
+	    rename(partial, path) < 0)
+		return err_set(err, ERR_SYSTEM, "write %.150s", path);
+	return 0;
+}
+
+int state_secret(const char *state_dir, const char *name, void *out, size_t size,
+		 struct err *err)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof path, "%s/%s", state_dir, name);
+	owned(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, out, size) == (ssize_t)size)
+		return 0;
+	if (fd < 0 && errno != ENOENT)
+		return err_set(err, ERR_SYSTEM, "read %.150s", path);
+	randombytes_buf(out, size);
+	return make_secret(path, out, size, err);
+}
+
+/* ---- the runtime directory ---- */
+
+static int remove_entry(const char *path, const struct stat *st, int flag,
+			struct FTW *ftw)
+{
+	(void)st, (void)flag, (void)ftw;
+	remove(path);
+	return 0;
+}
+
+static void remove_tree(const char *path)
+{
+	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* A lock that can be had belongs to a daemon that is gone. */
+static void remove_stale(const char *base)
+{
+	char pattern[PATH_MAX];
+	glob_t found;
+
+	snprintf(pattern, sizeof pattern, "%s/" RUNTIME_PREFIX "??????", base);
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		char path[PATH_MAX + 8];
+		struct stat st;
+
+		snprintf(path, sizeof path, "%s/lock", found.gl_pathv[i]);
+		if (lstat(found.gl_pathv[i], &st) < 0 || st.st_uid != geteuid())
+			continue;
+		owned(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			remove_tree(found.gl_pathv[i]);
+	}
+	globfree(&found);
+}
+
+int state_runtime_open(char out[PATH_MAX], int *lock, struct err *err)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+	char path[PATH_MAX + 8];
+
+	if (!base || access(base, W_OK) < 0)
+		base = "/tmp";
+	remove_stale(base);
+	snprintf(out, PATH_MAX, "%s/" RUNTIME_PREFIX "XXXXXX", base);
+	if (!mkdtemp(out))
+		return err_set(err, ERR_SYSTEM, "make a directory in %.150s", base);
+	snprintf(path, sizeof path, "%s/lock", out);
+	*lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, ERR_SYSTEM, "lock %.150s", path);
+	return 0;
+}
+
+void state_runtime_close(const char *runtime_dir, int *lock)
+{
+	remove_tree(runtime_dir);
+	close_fd(lock);
+}

@@ -1,0 +1,32 @@
+/*
+ * state - the directory in which the daemon keeps what must outlive it, and the
+ * runtime directory that must not.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef KERNELMGR_STATE_H
+#define KERNELMGR_STATE_H
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "wire/err.h"
+
+/* Makes the state directory, mode 0700, and stores its path: configured, or "" for
+ * $XDG_STATE_HOME (else ~/.local/state)/vivarium/<hash of workdir's real path>.
+ * workdir exists.  Fails if the state would lie inside it, where code could read it. */
+int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
+	       struct err *err) must_check;
+/* Reads the secret called name, or makes it: size random bytes in a file of mode 0600
+ * that is renamed into place whole. */
+int state_secret(const char *state_dir, const char *name, void *out, size_t size,
+		 struct err *err) must_check;
+
+/* Makes a directory of mode 0700 for this run's sockets below $XDG_RUNTIME_DIR or
+ * /tmp, and removes those of daemons that were killed.  *lock stays open (and locked)
+ * as long as the directory is in use. */
+int state_runtime_open(char out[PATH_MAX], int *lock, struct err *err) must_check;
+/* Removes it with all that is in it. */
+void state_runtime_close(const char *runtime_dir, int *lock);
+
+#endif

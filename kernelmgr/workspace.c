@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/workspace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernelmgr/call_impl.h"
+#include "wire/json.h"
+#include "wire/log.h"
+#include "wire/mem.h"
+#include "wire/utf8.h"
+
+enum { NAMES_LISTED = 12 };
+
+static void pump(void *arg);
+
+int workspace_create(struct workspace **out, const struct workspace_place *place,
+		     const char *name, const char *dir, struct err *err)
+{
+	owned(workspace_destroy) struct workspace *self = xcalloc(1, sizeof *self);
+
+	self->place = place;
+	self->late.limit = config_output_chars(place->config);
+	TAILQ_INIT(&self->calls);
+	TAILQ_INIT(&self->finishing);
+	snprintf(self->name, sizeof self->name, "%s", name);
+	snprintf(self->dir, sizeof self->dir, "%s", dir);
+	if (files_open(&self->files, dir, err) < 0)
+		return err_wrap(err, "workspace %s", name);
+	*out = take(&self);
+	return 0;
+}
+
+static void destroy_all(struct call_queue *queue)
+{
+	struct call *call;
+
+	while ((call = TAILQ_FIRST(queue))) {
+		TAILQ_REMOVE(queue, call, link);
+		call_destroy(&call);
+	}
+}
+
+void workspace_destroy(struct workspace **self)
+{
+	struct workspace *dead = take(self);
+
+	if (!dead)
+		return;
+	loop_timer_stop(&dead->pump);
+	destroy_all(&dead->calls);
+	destroy_all(&dead->finishing);
+	kernel_destroy(&dead->kernel);
+	files_close(&dead->files);
+	json_decref(dead->summary);
+	buf_finish(&dead->notice);
+	clip_finish(&dead->late);
+	free(dead);
+}
+
+const char *workspace_name(const struct workspace *self)
+{
+	return self->name;
+}
+
+const char *workspace_dir(const struct workspace *self)
+{
+	return self->dir;
+}
+
+const struct files *workspace_files(const struct workspace *self)
+{
+	return self->files;
+}
+
+const char *workspace_kernel_state(const struct workspace *self)
+{
+	return self->kernel ? kernel_state_name(kernel_state(self->kernel)) : "none";
+}
+
+pid_t workspace_kernel_pid(const struct workspace *self)
+{
+	return self->kernel ? kernel_pid(self->kernel) : 0;
+}
+
+size_t workspace_calls(const struct workspace *self)
+{
+	return self->waiting;
+}
+
+/* ---- names ---- */
+
+static size_t count_names(const struct workspace *self)
+{
+	return json_array_size(json_object_get(self->summary, "vars")) +
+	       (size_t)json_integer_of(self->summary, "more_vars", 0);
+}
+
+void workspace_list_names(const struct workspace *self, struct buf *out)
+{
+	const json_t *vars = json_object_get(self->summary, "vars");
+	size_t total = count_names(self), shown = 0;
+
+	for (; shown < NAMES_LISTED && shown < json_array_size(vars); shown++) {
+		const json_t *row = json_array_get(vars, shown);
+		const char *name = json_string_value(json_array_get(row, 0));
+
+		buf_text(out, shown ? ", " : " (");
+		utf8_show(out, name ? name : "?", strlen(name ? name : "?"));
+	}
+	if (total > shown)
+		buf_printf(out, "%s+%zu more", shown ? ", " : " (", total - shown);
+	if (total)
+		buf_text(out, ")");
+}
+
+static void forget_names(struct workspace *self)
+{
+	json_decref(self->summary);
+	self->summary = NULL;
+	self->exiting = false;
+}
+
+/* ---- the kernel ---- */
+
+/* The call that the kernel is working on, or NULL. */
+static struct call *running(const struct workspace *self)
+{
+	struct call *head = TAILQ_FIRST(&self->calls);
+
+	return head && head->state >= CALL_SENT ? head : NULL;
+}
+
+static void on_ready(void *arg)
+{
+	workspace_pump(arg);
+}
+
+static void on_message(enum kernel_channel channel, const struct jmsg *message,
+		       void *arg)
+{
+	struct workspace *self = arg;
+	struct call *call = running(self);
+
+	if (call && strcmp(message->parent_id, call->msg_id) == 0)
+		call_on_message(call, channel, message);
+	else if (channel == KERNEL_IOPUB)
+		outputs_add_late(&self->late, message);
+}
+
+/* Tells the next call what became of the kernel that it would have expected. */
+static void note_death(struct workspace *self, const struct kernel_death *death)
+{
+	if (self->exiting)
+		buf_text(&self->notice, "The cell before this one called exit(), so "
+					"its kernel stopped");
+	else
+		buf_printf(&self->notice, "The kernel %s", death->words);
+	buf_text(&self->notice, "; this call runs in a new one. Its variables are gone");
+	workspace_list_names(self, &self->notice);
+	buf_text(&self->notice, ".\n");
+}
+
+static void on_dead(const struct kernel_death *death, void *arg)
+{
+	struct workspace *self = arg;
+	struct call *head = TAILQ_FIRST(&self->calls), *call = running(self);
+
+	self->kernel = NULL;
+	if (call && (call->state != CALL_SENT || death->requested)) {
+		call_on_death(call, death);
+	} else if (call) { /* the kernel had not begun with it: it can run again */
+		note_death(self, death);
+		call_starting(call);
+	} else if (head && head->state == CALL_STARTING && !death->started) {
+		call_fail(head, "The kernel %s.", death->words);
+	} else if (self->exiting || !death->requested) {
+		note_death(self, death);
+	}
+	forget_names(self);
+	workspace_pump(self);
+}
+
+static int start_kernel(struct workspace *self, struct err *err)
+{
+	const struct kernel_owner owner = {
+	    .ready = on_ready, .message = on_message, .dead = on_dead, .arg = self};
+
+	return kernel_create(&self->kernel, &self->place->kernels, self->name,
+			     self->dir, &owner, err);
+}
+
+void workspace_release(struct workspace *self, struct call *call)
+{
+	if (call->outputs.summary) {
+		json_decref(self->summary);
+		self->summary = json_incref(call->outputs.summary);
+	}
+	if (self->kernel) {
+		kernel_release(self->kernel);
+		self->exiting =
+		    json_is_true(json_object_get(call->outputs.summary, "exiting"));
+		if (self->exiting)
+			kernel_stop(self->kernel); /* no other cell may get into it */
+	}
+	workspace_pump(self);
+}
+
+/* ---- the queue ---- */
+
+/* fresh: sends the old kernel away.  True while there is one to wait for. */
+static bool recycle(struct workspace *self, struct call *head)
+{
+	if (!head->options.fresh || head->recycled)
+		return false;
+	head->recycled = true;
+	if (!self->kernel) {
+		buf_text(&head->notice, "fresh: there was no kernel to throw away.\n");
+		return false;
+	}
+	buf_printf(&head->notice, "fresh: threw away %zu name%s", count_names(self),
+		   count_names(self) == 1 ? "" : "s");
+	workspace_list_names(self, &head->notice);
+	buf_text(&head->notice, "; this call runs in a new kernel.\n");
+	forget_names(self);
+	kernel_stop(self->kernel);
+	return true;
+}
+
+static void pump(void *arg)
+{
+	struct workspace *self = arg;
+	struct call *head = TAILQ_FIRST(&self->calls);
+	struct err err;
+
+	if (self->draining && self->kernel && !running(self))
+		kernel_stop(self->kernel);
+	if (!head || head->state >= CALL_SENT)
+		return;
+	if (recycle(self, head) || (self->kernel && kernel_state(self->kernel) != KERNEL_IDLE)) {
+		call_starting(head);
+		return;
+	}
+	if (self->kernel) {
+		call_send(head);
+	} else if (start_kernel(self, &err) < 0) {
+		call_fail(head, "%s", err.msg);
+		workspace_pump(self);
+	} else {
+		call_starting(head);
+	}
+}
+
+void workspace_pump(struct workspace *self)
+{
+	loop_timer_start(self->place->kernels.loop, &self->pump, 1, pump, self);
+}
+
+void workspace_drain(struct workspace *self)
+{
+	struct call *call, *next;
+
+	self->draining = true;
+	for (call = TAILQ_FIRST(&self->calls); call; call = next) {
+		next = TAILQ_NEXT(call, link);
+		if (call->state < CALL_SENT)
+			call_fail(call, "Vivarium is stopping; the call did not run.");
+	}
+	workspace_pump(self);
+}
+
+void workspace_interrupt(struct workspace *self)
+{
+	struct call *call = running(self);
+
+	if (call)
+		call_cancel(call);
+}
+
+bool workspace_busy(const struct workspace *self)
+{
+	return self->kernel || !TAILQ_EMPTY(&self->calls) ||
+	       !TAILQ_EMPTY(&self->finishing);
+}

@@ -1,0 +1,48 @@
+/*
+ * workspace - a name, a directory, a queue of calls, and at most one live kernel,
+ * started when a call needs it.  Calls run one at a time, in the order they came.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef KERNELMGR_WORKSPACE_H
+#define KERNELMGR_WORKSPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernelmgr/config.h"
+#include "kernelmgr/files.h"
+#include "kernelmgr/kernel.h"
+#include "wire/err.h"
+
+struct workspace;
+
+struct workspace_place { /* what all workspaces share; outlives them */
+	const struct config *config;
+	struct kernel_place kernels;
+};
+
+/* Opens (and makes) the directory; starts nothing. */
+int workspace_create(struct workspace **out, const struct workspace_place *place,
+		     const char *name, const char *dir, struct err *err) must_check;
+/* Ends its kernel without ceremony; calls still open end unanswered. */
+void workspace_destroy(struct workspace **self);
+/* Refuses new calls, fails those that wait, and sends the kernel away once the one
+ * that runs is over. */
+void workspace_drain(struct workspace *self);
+/* Interrupts the call that runs, if any. */
+void workspace_interrupt(struct workspace *self);
+/* True while a call or a kernel is left. */
+bool workspace_busy(const struct workspace *self);
+
+const char *workspace_name(const struct workspace *self);
+const char *workspace_dir(const struct workspace *self);
+const struct files *workspace_files(const struct workspace *self);
+/* "none", or the state of its kernel. */
+const char *workspace_kernel_state(const struct workspace *self);
+/* The kernel's process; 0 without one. */
+pid_t workspace_kernel_pid(const struct workspace *self);
+/* Calls that wait or run. */
+size_t workspace_calls(const struct workspace *self);
+
+#endif

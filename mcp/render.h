@@ -1,0 +1,29 @@
+/*
+ * render - the outcome of a call as an MCP tool result: text that says everything by
+ * itself, then pictures, then the state footer; and the same as one structure.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MCP_RENDER_H
+#define MCP_RENDER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "kernelmgr/call.h"
+#include "mcp/session.h"
+
+struct render_options {
+	enum mcp_revision revision; /* structures came with 2025-06-18 */
+	bool footer;
+	const char *preface; /* whole lines before everything else, or "" */
+};
+
+/* A CallToolResult.  Caller owns. */
+json_t *render_outcome(const struct outcome *outcome,
+		       const struct render_options *options);
+
+/* The JSON schema of its structuredContent. */
+extern const char render_schema[];
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "mcp/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "mcp/tools.h"
+#include "wire/json.h"
+#include "wire/log.h"
+#include "wire/mem.h"
+
+struct request { /* a tools/call that is being answered */
+	LIST_ENTRY(request) link;
+	struct server_context context;
+	json_t *id; /* owned */
+	struct tool_call tool;
+	server_answer_fn *answer;
+	void *arg;
+};
+
+struct server {
+	const struct config *config;
+	struct workspace *workspace;
+	LIST_HEAD(, request) requests; /* request::link */
+};
+
+static const char instructions[] =
+    "run_python keeps one live IPython kernel: variables, imports and functions stay "
+    "between calls, so build on them instead of repeating code. Files written to the "
+    "working directory stay too and are seen by list_files and read_text_file. Each "
+    "result ends with a footer that names what the next call will find; a first line "
+    "tells when the kernel was restarted and what was lost. Show figures with "
+    "plt.show() or leave them open; they come back as images.";
+
+struct server *server_create(const struct config *config, struct workspace *workspace)
+{
+	struct server *self = xcalloc(1, sizeof *self);
+
+	self->config = config;
+	self->workspace = workspace;
+	LIST_INIT(&self->requests);
+	return self;
+}
+
+static void request_destroy(struct request *self)
+{
+	LIST_REMOVE(self, link);
+	json_decref(self->id);
+	tool_drop(&self->tool);
+	free(self);
+}
+
+void server_destroy(struct server **self)
+{
+	struct server *dead = take(self);
+	struct request *request;
+
+	if (!dead)
+		return;
+	while ((request = LIST_FIRST(&dead->requests)))
+		request_destroy(request);
+	free(dead);
+}
+
+int server_negotiate(const struct rpc *rpc, enum mcp_revision *out, struct err *err)
+{
+	const char *wanted = json_text(rpc->params, "protocolVersion", NULL);
+
+	if (!wanted)
+		return err_set(err, ERR_ARGUMENT,
+			       "initialize needs params.protocolVersion, such as \"%s\"",
+			       mcp_revision_name(MCP_REVISION_COUNT - 1));
+	int found = mcp_revision_find(wanted);
+	*out = found < 0 ? MCP_REVISION_COUNT - 1 : (enum mcp_revision)found;
+	return 0;
+}
+
+/* ---- methods ---- */
+
+struct ask { /* one request on its way through a method */
+	struct server *server;
+	const struct rpc *rpc;
+	const struct server_context *context;
+	server_answer_fn *answer;
+	void *arg;
+};
+
+static void answer(const struct ask *ask, json_t *message)
+{
+	ask->answer(message, ask->arg);
+}
+
+static void on_initialize(const struct ask *ask)
+{
+	json_t *info = json_pack("{ss ss}", "name", "vivarium", "version",
+				 VIVARIUM_VERSION);
+
+	if (ask->context->revision >= MCP_2025_06_18)
+		json_object_set_new(info, "title", json_string("Vivarium"));
+	answer(ask, rpc_result(ask->rpc->id,
+			       json_pack("{ss s{s{}} so ss}", "protocolVersion",
+					 mcp_revision_name(ask->context->revision),
+					 "capabilities", "tools", "serverInfo", info,
+					 "instructions", instructions)));
+}
+
+static void on_ping(const struct ask *ask)
+{
+	answer(ask, rpc_result(ask->rpc->id, json_object()));
+}
+
+static void on_tools_list(const struct ask *ask)
+{
+	/* All tools fit one page, so nobody can have a cursor from us. */
+	if (json_object_get(ask->rpc->params, "cursor"))
+		answer(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+				      "unknown cursor: tools/list has one page"));
+	else
+		answer(ask, rpc_result(ask->rpc->id,
+				       json_pack("{so}", "tools",
+						 tools_list(ask->context->revision))));
+}
+
+static void on_tool_done(json_t *result, void *arg)
+{
+	struct request *self = arg;
+	json_t *message = rpc_result(self->id, result);
+
+	self->answer(message, self->arg);
+	request_destroy(self);
+}
+
+static void on_tools_call(const struct ask *ask)
+{
+	const char *name = json_text(ask->rpc->params, "name", NULL);
+	const struct tool *tool = name ? tool_find(name) : NULL;
+	const json_t *arguments = json_object_get(ask->rpc->params, "arguments");
+
+	if (!tool) {
+		answer(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+				      "Unknown tool: %.100s; tools/list names them all",
+				      name ? name : "(no params.name)"));
+		return;
+	}
+	if (arguments && !json_is_object(arguments) && !json_is_null(arguments)) {
+		answer(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+				      "params.arguments is not an object"));
+		return;
+	}
+	struct request *self = xcalloc(1, sizeof *self);
+	*self = (struct request){.context = *ask->context,
+				 .id = json_incref(ask->rpc->id),
+				 .answer = ask->answer,
+				 .arg = ask->arg,
+				 .tool = {.tool = tool,
+					  .config = ask->server->config,
+					  .workspace = ask->server->workspace,
+					  .revision = ask->context->revision,
+					  .done = on_tool_done,
+					  .arg = self}};
+	LIST_INSERT_HEAD(&ask->server->requests, self, link);
+	tool_start(&self->tool, arguments);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(const struct ask *ask);
+} methods[] = {
+    {"initialize", on_initialize},
+    {"ping", on_ping},
+    {"tools/list", on_tools_list},
+    {"tools/call", on_tools_call},
+};
+
+void server_request(struct server *self, const struct rpc *rpc,
+		    const struct server_context *context, server_answer_fn *answer_fn,
+		    void *arg)
+{
+	const struct ask ask = {self, rpc, context, answer_fn, arg};
+
+	for (size_t i = 0; i < COUNT_OF(methods); i++)
+		if (strcmp(methods[i].name, rpc->method) == 0) {
+			methods[i].run(&ask);
+			return;
+		}
+	answer(&ask, rpc_error(rpc->id, RPC_METHOD_NOT_FOUND,
+			       "Method not found: %.100s", rpc->method));
+}
+
+static void on_cancelled(struct server *self, const struct rpc *rpc,
+			 const struct server_context *context)
+{
+	const json_t *id = json_object_get(rpc->params, "requestId");
+	struct request *request;
+
+	LIST_FOREACH(request, &self->requests, link)
+	if (request->context.session == context->session &&
+	    json_equal(request->id, id)) {
+		tool_cancel(&request->tool);
+		return; /* unknown ids are ignored: it may just have ended */
+	}
+}
+
+void server_notification(struct server *self, const struct rpc *rpc,
+			 const struct server_context *context)
+{
+	if (strcmp(rpc->method, "notifications/cancelled") == 0)
+		on_cancelled(self, rpc, context);
+	else
+		log_debug("mcp", "notification %s", rpc->method);
+}

@@ -1,0 +1,44 @@
+/*
+ * server - MCP itself, whatever carries it: takes one message, answers one message.
+ * The revisions that begin with `initialize` (2024-11-05 to 2025-11-25).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MCP_SERVER_H
+#define MCP_SERVER_H
+
+#include <jansson.h>
+
+#include "kernelmgr/config.h"
+#include "kernelmgr/workspace.h"
+#include "mcp/rpc.h"
+#include "mcp/session.h"
+
+struct server;
+/* The answer to a request; consumed.  Comes once. */
+typedef void server_answer_fn(json_t *message, void *arg);
+
+/* Borrows config and workspace until destroyed. */
+struct server *server_create(const struct config *config, struct workspace *workspace);
+/* Requests still open end unanswered. */
+void server_destroy(struct server **self);
+
+struct server_context { /* who asks */
+	enum mcp_revision revision;
+	uint64_t session; /* serial; requests are cancelled within their session only */
+};
+
+/* Answers a request, perhaps before this returns.  Borrows rpc for the time of this
+ * call. */
+void server_request(struct server *self, const struct rpc *rpc,
+		    const struct server_context *context, server_answer_fn *answer,
+		    void *arg);
+void server_notification(struct server *self, const struct rpc *rpc,
+			 const struct server_context *context);
+
+/* What `initialize` agrees on: the revision the client asks for if we speak it, else
+ * our newest.  Fails if params are not what the schema demands. */
+int server_negotiate(const struct rpc *rpc, enum mcp_revision *out,
+		     struct err *err) must_check;
+
+#endif

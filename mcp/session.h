@@ -1,0 +1,47 @@
+/*
+ * session - MCP sessions that cost the server no memory and survive its restart: the
+ * id is what the server wants to know later, sealed with its own key (libsodium's
+ * secretbox).  Nothing but the protocol's revision hangs on a session; workspaces do
+ * not.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MCP_SESSION_H
+#define MCP_SESSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The revisions that begin with `initialize`, oldest first. */
+enum mcp_revision {
+	MCP_2024_11_05,
+	MCP_2025_03_26,
+	MCP_2025_06_18,
+	MCP_2025_11_25,
+	MCP_REVISION_COUNT
+};
+const char *mcp_revision_name(enum mcp_revision revision);
+/* -1 when this server does not speak it. */
+int mcp_revision_find(const char *name);
+
+enum { SESSION_KEY_SIZE = 32, SESSION_ID_SIZE = 128, SESSIONS_ENDED_MAX = 1024 };
+
+struct sessions { /* embed it; key is set by the owner */
+	unsigned char key[SESSION_KEY_SIZE];
+	uint64_t ended[SESSIONS_ENDED_MAX]; /* serials, the newest ones */
+	size_t next;
+};
+
+struct session {
+	enum mcp_revision revision;
+	uint64_t serial;
+};
+
+/* A new session's id: visible ASCII. */
+void session_begin(struct sessions *self, enum mcp_revision revision,
+		   char id[SESSION_ID_SIZE]);
+/* 0 and *out, or -1 for an id that this server did not make or that has ended. */
+int session_find(const struct sessions *self, const char *id, struct session *out);
+void session_end(struct sessions *self, const struct session *session);
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/* run_python - runs code in the workspace's live kernel. */
+#include <math.h>
+#include <string.h>
+
+#include "mcp/render.h"
+#include "mcp/tools.h"
+#include "wire/json.h"
+#include "wire/utf8.h"
+
+enum { CODE, TIMEOUT, FRESH };
+
+static void on_done(const struct outcome *outcome, void *arg)
+{
+	struct tool_call *self = arg;
+	const struct render_options options = {
+	    .revision = self->revision,
+	    .footer = self->config->state_summary != 0,
+	    .preface = buf_str(&self->preface),
+	};
+
+	self->call = NULL;
+	tool_finish(self, render_outcome(outcome, &options));
+}
+
+static int check_code(const struct arg_value *code, struct err *err)
+{
+	const char *nul = memchr(code->text, '\0', code->size);
+
+	if (nul)
+		return err_set(err, ERR_ARGUMENT,
+			       "code has a NUL character at character %zu, which "
+			       "Python source cannot hold; write \\x00 in a string "
+			       "literal instead",
+			       utf8_count(code->text, (size_t)(nul - code->text)) + 1);
+	return 0;
+}
+
+/* Whole seconds; over the limit they are clamped, and the result says so. */
+static int64_t read_timeout(struct tool_call *self, double seconds)
+{
+	double max = (double)self->config->max_timeout_s;
+
+	if (seconds <= max)
+		return (int64_t)ceil(seconds);
+	buf_printf(&self->preface,
+		   "timeout_seconds was lowered from %g to %.0f "
+		   "(VIVARIUM_MAX_TIMEOUT).\n",
+		   seconds, max);
+	return (int64_t)max;
+}
+
+static void run(struct tool_call *self, const struct arg_value *args)
+{
+	struct err err;
+
+	if (args[TIMEOUT].number <= 0)
+		err_set(&err, ERR_ARGUMENT, "timeout_seconds is %g; it must be over 0",
+			args[TIMEOUT].number);
+	else if (check_code(&args[CODE], &err) == 0 &&
+		 call_create(&self->call, self->workspace, args[CODE].text,
+			     args[CODE].size,
+			     &(struct call_options){
+				 .timeout_s = read_timeout(self, args[TIMEOUT].number),
+				 .fresh = args[FRESH].number != 0},
+			     on_done, self, &err) == 0)
+		return;
+	tool_fail(self, &err);
+}
+
+const struct tool tool_run_python = {
+    .name = "run_python",
+    .title = "Run Python",
+    .description =
+	"Run Python code in a live IPython kernel that keeps its state: variables, "
+	"imports and functions of earlier calls are still there, so do not repeat "
+	"them.\n"
+	"The working directory is the workspace; files stay. Returns stdout, stderr, "
+	"the value of the last expression, the traceback of an error, and pictures "
+	"(matplotlib figures, new or changed *.png files). The footer lists the "
+	"variables, imports and new files that the next call will find. Top-level "
+	"await, %magics and !shell commands work; input() does not. A call that "
+	"times out is interrupted and keeps the variables.",
+    .read_only = false,
+    .destructive = true,
+    .idempotent = false,
+    .open_world = true,
+    .args = {[CODE] = {"code", ARG_TEXT, true, 0, 0, "Python source to run."},
+	     [TIMEOUT] = {"timeout_seconds", ARG_NUMBER, false, 60, 0,
+			  "Seconds the code may run before it is interrupted."},
+	     [FRESH] = {"fresh", ARG_FLAG, false, 0, 0,
+			"true: throw the namespace away first and start a new "
+			"kernel. Files stay."}},
+    .output_schema = render_schema,
+    .run = run,
+};

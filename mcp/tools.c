@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include "mcp/tools.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/json.h"
+#include "wire/mem.h"
+
+static const struct tool *const tools[] = {
+    &tool_run_python,
+    &tool_list_files,
+    &tool_read_text_file,
+};
+
+static const char *const type_names[] = {
+    [ARG_TEXT] = "string", [ARG_NUMBER] = "number", [ARG_FLAG] = "boolean"};
+
+const struct tool *tool_find(const char *name)
+{
+	for (size_t i = 0; i < COUNT_OF(tools); i++)
+		if (strcmp(tools[i]->name, name) == 0)
+			return tools[i];
+	return NULL;
+}
+
+/* ---- what tools/list says ---- */
+
+static json_t *number_json(double value)
+{
+	return value == floor(value) ? json_integer((json_int_t)value)
+				     : json_real(value);
+}
+
+static json_t *arg_schema(const struct tool_arg *arg)
+{
+	json_t *schema = json_pack("{ss ss}", "type", type_names[arg->type],
+				   "description", arg->help);
+
+	if (arg->type == ARG_NUMBER)
+		json_object_set_new(schema, "minimum", number_json(arg->min));
+	if (arg->required)
+		return schema;
+	json_object_set_new(schema, "default",
+			    arg->type == ARG_FLAG ? json_boolean(arg->fallback != 0)
+						  : number_json(arg->fallback));
+	return schema;
+}
+
+static json_t *input_schema(const struct tool *tool)
+{
+	json_t *properties = json_object(), *required = json_array();
+	json_t *schema =
+	    json_pack("{ss so sb}", "type", "object", "properties", properties,
+		      "additionalProperties", 0);
+
+	for (const struct tool_arg *arg = tool->args; arg->name; arg++) {
+		json_object_set_new(properties, arg->name, arg_schema(arg));
+		if (arg->required)
+			json_array_append_new(required, json_string(arg->name));
+	}
+	if (json_array_size(required))
+		json_object_set_new(schema, "required", required);
+	else
+		json_decref(required);
+	return schema;
+}
+
+static json_t *describe(const struct tool *tool, enum mcp_revision revision)
+{
+	json_t *row = json_pack("{ss ss so}", "name", tool->name, "description",
+				tool->description, "inputSchema", input_schema(tool));
+
+	if (revision >= MCP_2025_03_26)
+		json_object_set_new(
+		    row, "annotations",
+		    json_pack("{ss sb sb sb sb}", "title", tool->title, "readOnlyHint",
+			      tool->read_only, "destructiveHint", tool->destructive,
+			      "idempotentHint", tool->idempotent, "openWorldHint",
+			      tool->open_world));
+	if (revision >= MCP_2025_06_18) {
+		json_object_set_new(row, "title", json_string(tool->title));
+		json_object_set_new(row, "outputSchema",
+				    json_loads(tool->output_schema, 0, NULL));
+	}
+	return row;
+}
+
+json_t *tools_list(enum mcp_revision revision)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < COUNT_OF(tools); i++)
+		json_array_append_new(list, describe(tools[i], revision));
+	return list;
+}
+
+static void print_signature(const struct tool *tool, FILE *to)
+{
+	fprintf(to, "| `%s(", tool->name);
+	for (const struct tool_arg *arg = tool->args; arg->name; arg++) {
+		fprintf(to, "%s%s", arg == tool->args ? "" : ", ", arg->name);
+		if (!arg->required && arg->type == ARG_FLAG)
+			fprintf(to, "=%s", arg->fallback != 0 ? "true" : "false");
+		else if (!arg->required)
+			fprintf(to, "=%g", arg->fallback);
+	}
+	fprintf(to, ")` | ");
+}
+
+void tools_markdown(FILE *to)
+{
+	fprintf(to, "| tool | what it does |\n|---|---|\n");
+	for (size_t i = 0; i < COUNT_OF(tools); i++) {
+		const char *text = tools[i]->description;
+
+		print_signature(tools[i], to);
+		fprintf(to, "%.*s |\n", (int)strcspn(text, "\n"), text);
+	}
+}
+
+/* ---- arguments ---- */
+
+static bool has_type(const json_t *value, enum arg_type type)
+{
+	switch (type) {
+	case ARG_TEXT:
+		return json_is_string(value);
+	case ARG_NUMBER:
+		return json_is_number(value);
+	case ARG_FLAG:
+		return json_is_boolean(value);
+	}
+	return false;
+}
+
+static int read_arg(struct arg_value *out, const struct tool_arg *arg,
+		    const json_t *value, struct err *err)
+{
+	*out = (struct arg_value){.number = arg->fallback};
+	if (!value || json_is_null(value))
+		return arg->required
+			   ? err_set(err, ERR_ARGUMENT, "%s is missing: %s", arg->name,
+				     arg->help)
+			   : 0;
+	if (!has_type(value, arg->type))
+		return err_set(err, ERR_ARGUMENT, "%s is not a %s: %s", arg->name,
+			       type_names[arg->type], arg->help);
+	if (arg->type == ARG_TEXT) {
+		out->text = json_string_value(value);
+		out->size = json_string_length(value);
+		return 0;
+	}
+	out->number = arg->type == ARG_FLAG ? json_is_true(value)
+					    : json_number_value(value);
+	if (arg->type == ARG_NUMBER && out->number < arg->min)
+		return err_set(err, ERR_ARGUMENT, "%s is %g, less than %g", arg->name,
+			       out->number, arg->min);
+	return 0;
+}
+
+static int refuse_unknown(const struct tool *tool, const json_t *arguments,
+			  struct err *err)
+{
+	const char *key;
+	json_t *value;
+	char known[160] = "";
+
+	for (const struct tool_arg *arg = tool->args; arg->name; arg++)
+		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
+			 known[0] ? ", " : "", arg->name);
+	json_object_foreach((json_t *)(uintptr_t)arguments, key, value)
+	{
+		const struct tool_arg *arg = tool->args;
+
+		while (arg->name && strcmp(arg->name, key) != 0)
+			arg++;
+		if (!arg->name)
+			return err_set(err, ERR_ARGUMENT,
+				       "%s has no argument '%.60s'; it takes %s",
+				       tool->name, key, known[0] ? known : "none");
+	}
+	return 0;
+}
+
+static int read_args(struct arg_value *out, const struct tool *tool,
+		     const json_t *arguments, struct err *err)
+{
+	if (refuse_unknown(tool, arguments, err) < 0)
+		return -1;
+	for (size_t i = 0; tool->args[i].name; i++)
+		if (read_arg(&out[i], &tool->args[i],
+			     json_object_get(arguments, tool->args[i].name), err) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- a call ---- */
+
+void tool_start(struct tool_call *self, const json_t *arguments)
+{
+	struct arg_value values[TOOL_ARGS_MAX] = {{0}};
+	struct err err;
+
+	if (read_args(values, self->tool, arguments, &err) < 0)
+		tool_fail(self, &err);
+	else
+		self->tool->run(self, values);
+}
+
+void tool_cancel(struct tool_call *self)
+{
+	if (self->call)
+		call_cancel(self->call);
+}
+
+void tool_drop(struct tool_call *self)
+{
+	buf_finish(&self->preface);
+}
+
+void tool_finish(struct tool_call *self, json_t *result)
+{
+	tool_drop(self);
+	self->done(result, self->arg);
+}
+
+json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
+		    json_t *structure)
+{
+	json_t *result = json_pack("{s[{ss so}] sb}", "content", "type", "text", "text",
+				   json_string_lossy(text, size), "isError", 0);
+
+	if (structure && self->revision >= MCP_2025_06_18)
+		json_object_set_new(result, "structuredContent", structure);
+	else
+		json_decref(structure);
+	return result;
+}
+
+void tool_fail(struct tool_call *self, const struct err *err)
+{
+	char text[sizeof err->msg + 128];
+	const char *advice = err_advice(err->kind);
+
+	snprintf(text, sizeof text, "Error: %s%s%s", err->msg, advice[0] ? "\n" : "",
+		 advice);
+	json_t *result = tool_result(self, text, strlen(text), NULL);
+	json_object_set_new(result, "isError", json_true());
+	tool_finish(self, result);
+}

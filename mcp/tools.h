@@ -1,0 +1,93 @@
+/*
+ * tools - the table of tools: one row each, from which tools/list, the README's table
+ * and the checking of arguments are made.  One tool_*.c a tool.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MCP_TOOLS_H
+#define MCP_TOOLS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "kernelmgr/call.h"
+#include "kernelmgr/config.h"
+#include "kernelmgr/workspace.h"
+#include "mcp/session.h"
+#include "wire/err.h"
+
+enum { TOOL_ARGS_MAX = 8 };
+
+enum arg_type { ARG_TEXT, ARG_NUMBER, ARG_FLAG };
+
+struct tool_arg { /* a row without a name ends the list */
+	const char *name;
+	enum arg_type type;
+	bool required;
+	double fallback; /* of a number or flag that is not given */
+	double min;      /* of a number */
+	const char *help;
+};
+
+struct arg_value {
+	const char *text; /* borrowed from the request; may hold NULs */
+	size_t size;
+	double number; /* also a flag: 0 or 1 */
+};
+
+/* A call of a tool that is being answered. */
+struct tool_call;
+/* The tool's result (a CallToolResult, consumed). */
+typedef void tool_done_fn(json_t *result, void *arg);
+
+struct tool {
+	const char *name, *title, *description;
+	bool read_only, destructive, idempotent, open_world; /* annotations */
+	struct tool_arg args[TOOL_ARGS_MAX];
+	const char *output_schema; /* JSON */
+	/* Answers by tool_finish(), now or later. */
+	void (*run)(struct tool_call *call, const struct arg_value *args);
+};
+
+struct tool_call { /* embed it; filled in by who starts it */
+	const struct tool *tool;
+	const struct config *config;
+	struct workspace *workspace;
+	enum mcp_revision revision;
+	tool_done_fn *done;
+	void *arg;
+	struct call *call;  /* what it waits for, if anything */
+	struct buf preface; /* whole lines to put before the result's text */
+};
+
+/* NULL when there is none of that name. */
+const struct tool *tool_find(const char *name);
+/* The tools array of tools/list.  Caller owns. */
+json_t *tools_list(enum mcp_revision revision);
+/* The README's table of tools. */
+void tools_markdown(FILE *to);
+
+/* Checks the arguments and runs the tool; done comes once, perhaps before this
+ * returns.  A wrong argument is the tool's own error (SEP-1303): done gets an isError
+ * result, so that the model can correct itself. */
+void tool_start(struct tool_call *self, const json_t *arguments);
+/* Asks what it runs to stop; the result still comes. */
+void tool_cancel(struct tool_call *self);
+/* Frees what it holds, not itself, without an answer. */
+void tool_drop(struct tool_call *self);
+
+/* For the tools: answers, which ends the call; self may be gone after it.  result is
+ * consumed. */
+void tool_finish(struct tool_call *self, json_t *result);
+/* Answers "Error: ..." with isError. */
+void tool_fail(struct tool_call *self, const struct err *err);
+/* A CallToolResult of one text and, where the revision has it, a structure (which is
+ * consumed).  Caller owns. */
+json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
+		    json_t *structure);
+
+extern const struct tool tool_run_python, tool_list_files, tool_read_text_file;
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "wire/header.h"
+
+#include <libwebsockets.h>
+#include <string.h>
+
+#include "wire/mem.h"
+
+enum {
+	NAME_MAX_LEN = 63,
+	LIKENESSES_MAX = 8, /* texts in one head that read like one header's name */
+	HEAD_SPAN = 8192,   /* lws keeps a head in one piece of memory, see loop.c */
+	HIDE = 0x80,        /* turns a letter into what is in no name */
+};
+
+/* Asked for with every request, so looked up here first. */
+static const struct {
+	const char *name;
+	enum lws_token_indexes token;
+} known[] = {
+    {"host", WSI_TOKEN_HOST},
+    {"origin", WSI_TOKEN_ORIGIN},
+    {"accept", WSI_TOKEN_HTTP_ACCEPT},
+    {"connection", WSI_TOKEN_CONNECTION},
+    {"upgrade", WSI_TOKEN_UPGRADE},
+    {"expect", WSI_TOKEN_HTTP_EXPECT},
+    {"content-type", WSI_TOKEN_HTTP_CONTENT_TYPE},
+    {"content-length", WSI_TOKEN_HTTP_CONTENT_LENGTH},
+    {"transfer-encoding", WSI_TOKEN_HTTP_TRANSFER_ENCODING},
+    {"http-version", WSI_TOKEN_HTTP}, /* not a header: "HTTP/1.1" */
+};
+
+static int trim(char *value, int len)
+{
+	while (len > 0 && (value[len - 1] == ' ' || value[len - 1] == '\t'))
+		value[--len] = '\0';
+	return len;
+}
+
+static int copy_known(struct lws *wsi, enum lws_token_indexes token, char *out,
+		      size_t size)
+{
+	char first[2];
+
+	/* the total length is 0 for "Origin:" as well, the first fragment's is not -1
+	 */
+	if (lws_hdr_total_length(wsi, token) <= 0)
+		return lws_hdr_copy_fragment(wsi, first, sizeof first, token, 0) == 0
+			   ? 0
+			   : HEADER_ABSENT;
+	int len = lws_hdr_copy(wsi, out, (int)size, token);
+	return len < 0 ? HEADER_TOO_LONG : trim(out, len);
+}
+
+/*
+ * lws finds only the first of repeated headers that it does not know, and has no way
+ * to ask for the next.  A header that names the user must not come twice: a proxy
+ * that appends its own would lose to the client's.  So each text in the head that
+ * reads like the name is hidden until lws finds none; the one hidden last was a real
+ * one, and another is real if lws finds it when it alone is shown again.  The scan
+ * ends in time: what lws found lies ahead, as the head is stored in order, URI first.
+ */
+static bool is_repeated(struct lws *wsi, const char *key, int key_len)
+{
+	char *at, *end, *hidden[LIKENESSES_MAX];
+	int count = 0, uri_len;
+	bool again = false;
+
+	if (lws_http_get_uri_and_method(wsi, &at, &uri_len) < 0)
+		return true;
+	for (end = at + HEAD_SPAN; lws_hdr_custom_length(wsi, key, key_len) >= 0;
+	     at++) {
+		while (at < end && memcmp(at, key, (size_t)key_len) != 0)
+			at++;
+		if (at == end || count == LIKENESSES_MAX) {
+			again = true;
+			break;
+		}
+		*at = (char)(*at ^ HIDE);
+		hidden[count++] = at;
+	}
+	for (int i = 0; i < count; i++) {
+		*hidden[i] = (char)(*hidden[i] ^ HIDE);
+		if (i == count - 1)
+			break;
+		again = again || lws_hdr_custom_length(wsi, key, key_len) >= 0;
+		*hidden[i] = (char)(*hidden[i] ^ HIDE);
+	}
+	for (int i = 0; i < count - 1; i++)
+		*hidden[i] = (char)(*hidden[i] ^ HIDE);
+	return again;
+}
+
+static int copy_custom(struct lws *wsi, const char *key, int key_len, char *out,
+		       size_t size)
+{
+	if (lws_hdr_custom_length(wsi, key, key_len) < 0)
+		return HEADER_ABSENT;
+	if (is_repeated(wsi, key, key_len))
+		return HEADER_REPEATED;
+	int len = lws_hdr_custom_copy(wsi, out, (int)size, key, key_len);
+	return len < 0 ? HEADER_TOO_LONG : trim(out, len);
+}
+
+int header_copy(struct lws *wsi, const char *name, char *out, size_t size)
+{
+	char key[NAME_MAX_LEN + 2]; /* as lws has it: lower case, with the colon */
+	int key_len = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < COUNT_OF(known); i++)
+		if (strcmp(known[i].name, name) == 0)
+			return copy_known(wsi, known[i].token, out, size);
+	for (; name[key_len] && key_len < NAME_MAX_LEN; key_len++)
+		key[key_len] = name[key_len] >= 'A' && name[key_len] <= 'Z'
+				   ? (char)(name[key_len] | 0x20)
+				   : name[key_len];
+	key[key_len++] = ':';
+	key[key_len] = '\0';
+	for (int i = 0; i < WSI_TOKEN_COUNT; i++) {
+		const unsigned char *token =
+		    lws_token_to_string((enum lws_token_indexes)i);
+
+		if (token && strcmp((const char *)token, key) == 0)
+			return copy_known(wsi, (enum lws_token_indexes)i, out, size);
+	}
+	return copy_custom(wsi, key, key_len, out, size);
+}
+
+bool header_has(struct lws *wsi, const char *name, const char *token)
+{
+	char value[512], *rest = value, *item;
+	size_t len = strlen(token);
+
+	if (header_copy(wsi, name, value, sizeof value) < 0)
+		return false;
+	while ((item = strsep(&rest, ","))) {
+		item += strspn(item, " \t");
+		if (strncasecmp(item, token, len) == 0 &&
+		    strchr("; \t", item[len]) != NULL)
+			return true;
+	}
+	return false;
+}

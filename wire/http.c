@@ -1,0 +1,287 @@
+/*
+ * http - the listening side: lws's callbacks, limits on connections, and the end.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "wire/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wire/http_impl.h"
+#include "wire/log.h"
+#include "wire/mem.h"
+
+enum { SWEEPS_PER_STALL = 4 };
+
+static const char subject[] = "http";
+
+static struct http *http_of(struct lws *wsi)
+{
+	return lws_get_vhost_user(lws_get_vhost(wsi));
+}
+
+static int filter_connection(struct http *self, int fd)
+{
+	if (self->draining || self->connections >= self->config.connections_max ||
+	    fd < 0 || fd >= LOOP_FD_MAX)
+		return -1;
+	self->read_mark[fd] = 0; /* not in CLOSED_HTTP: lws skips it in some states */
+	return 0;
+}
+
+/* Written raw: lws is between protocols, and nothing of its own is sent yet. */
+static void refuse_upgrade(struct lws *wsi, const char *upgrade)
+{
+	unsigned char room[LWS_PRE + 1024];
+	char text[256];
+	int status = exchange_gate(http_of(wsi), wsi, text, sizeof text);
+
+	if (!status) {
+		status = 501;
+		snprintf(
+		    text, sizeof text,
+		    "Upgrade: %s is not offered here; send plain HTTP/1.1 requests",
+		    upgrade);
+	}
+	owned(free_text) char *body = http_error_body(text);
+	int len = snprintf((char *)room + LWS_PRE, sizeof room - LWS_PRE,
+			   "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n"
+			   "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+			   status, http_status_text(status), strlen(body), body);
+	if (len > 0 && (size_t)len < sizeof room - LWS_PRE)
+		lws_write(wsi, room + LWS_PRE, (size_t)len, LWS_WRITE_HTTP);
+}
+
+/*
+ * Always -1: it is the only gate against h2c (without it lws answers 101), and it
+ * stops lws 4.1.6 after it has answered an unknown Upgrade by itself: by then "in"
+ * points into a freed header table, so it is not looked at (CVE-2025-11677), and
+ * returning 0 would make lws look at it.  The headers are still there for the two
+ * names that lws knows; only then an answer of ours is possible.
+ */
+static int confirm_upgrade(struct lws *wsi)
+{
+	static const char *const known[] = {"websocket", "h2c"};
+	char upgrade[16];
+
+	if (header_copy(wsi, "upgrade", upgrade, sizeof upgrade) > 0)
+		for (size_t i = 0; i < COUNT_OF(known); i++)
+			if (strcasecmp(upgrade, known[i]) == 0)
+				refuse_upgrade(wsi, known[i]);
+	return -1;
+}
+
+static void count_connection(struct lws *wsi, int change)
+{
+	http_of(wsi)->connections += change;
+	if (change < 0) /* in case lws skipped CLOSED_HTTP */
+		exchange_on_closed(lws_get_opaque_user_data(wsi));
+}
+
+static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user,
+		   void *in, size_t len)
+{
+	(void)user;
+	switch ((int)reason) {
+	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
+		return filter_connection(http_of(wsi), (int)(intptr_t)in);
+	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+		return confirm_upgrade(wsi);
+	case LWS_CALLBACK_WSI_CREATE:
+		count_connection(wsi, 1);
+		return 0;
+	case LWS_CALLBACK_WSI_DESTROY:
+		count_connection(wsi, -1);
+		return 0;
+	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: /* WebSocket: never confirmed */
+	case LWS_CALLBACK_RAW_ADOPT:                  /* what lws makes of CONNECT */
+	case LWS_CALLBACK_RAW_CONNECTED:
+	case LWS_CALLBACK_RAW_RX:
+		return -1;
+	case LWS_CALLBACK_HTTP:
+		return exchange_on_headers(http_of(wsi), wsi);
+	case LWS_CALLBACK_HTTP_BODY:
+		return exchange_on_body(lws_get_opaque_user_data(wsi), in, len);
+	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+		return exchange_on_body_end(lws_get_opaque_user_data(wsi));
+	case LWS_CALLBACK_HTTP_WRITEABLE:
+		return exchange_on_writable(lws_get_opaque_user_data(wsi));
+	case LWS_CALLBACK_CLOSED_HTTP:
+		exchange_on_closed(lws_get_opaque_user_data(wsi));
+		return 0;
+	default:
+		return 0; /* never lws_callback_http_dummy(): it answers by itself */
+	}
+}
+
+/* One timer for all: a connection whose queue does not move is cut off, since TCP
+ * itself would keep a client that takes nothing for ever. */
+static void sweep(void *arg)
+{
+	struct http *self = arg;
+	int64_t stall_us = self->config.stall_timeout_s * LWS_USEC_PER_SEC;
+	int64_t now = loop_now_us();
+	struct exchange *exchange;
+
+	LIST_FOREACH(exchange, &self->exchanges, link)
+	{
+		if (!exchange->out.size && !lws_partial_buffered(exchange->wsi))
+			continue;
+		if (now - exchange->moved_us < stall_us)
+			continue;
+		log_info(subject, "%s %s: the client took nothing for %d s, closing",
+			 exchange->method, exchange->path,
+			 self->config.stall_timeout_s);
+		exchange_kill(exchange);
+	}
+	loop_timer_start(self->loop, &self->sweep, stall_us / SWEEPS_PER_STALL, sweep,
+			 self);
+}
+
+static void set_default(int *value, int fallback)
+{
+	*value = *value > 0 ? *value : fallback;
+}
+
+static void set_defaults(struct http_config *config)
+{
+	if (!config->body_max)
+		config->body_max = 4 << 20;
+	if (!config->queue_max)
+		config->queue_max = 1 << 20;
+	set_default(&config->connections_max, 1024);
+	set_default(&config->body_timeout_s, 30);
+	set_default(&config->idle_timeout_s, 75);
+	set_default(&config->stall_timeout_s, 60);
+	set_default(&config->comment_s, 15);
+	if (strcmp(config->address, "localhost") == 0)
+		config->address = "127.0.0.1";
+}
+
+/* lws says only that it could not, so ask the system again for the reason. */
+static int explain(const struct http_config *config, struct err *err)
+{
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST,
+				 .ai_socktype = SOCK_STREAM};
+	struct addrinfo *info;
+	char port[12];
+	const bool is_v6 = strchr(config->address, ':') != NULL;
+
+	snprintf(port, sizeof port, "%d", config->port);
+	if (getaddrinfo(config->address, port, &hints, &info) != 0)
+		return err_set(err, ERR_CONFIG, "listen on %s:%d: not an IP address",
+			       config->address, config->port);
+	owned(close_fd) int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+	errno = fd < 0 ? errno : 0;
+	if (fd >= 0 && bind(fd, info->ai_addr, info->ai_addrlen) == 0)
+		listen(fd, 1);
+	freeaddrinfo(info);
+	return err_set(err, ERR_SYSTEM, is_v6 ? "listen on [%s]:%d" : "listen on %s:%d",
+		       config->address, config->port);
+}
+
+static void fill_tables(struct http *self)
+{
+	self->protocols[0] = (struct lws_protocols){
+	    .name = "none", .callback = on_http, .tx_packet_size = SENDQ_PIECE};
+	/* A callback mount, not "no mount": without one lws parks a GET in a state in
+	 * which it no longer reads, misses the client's close and spins. */
+	self->mount = (struct lws_http_mount){.mountpoint = "/",
+					      .mountpoint_len = 1,
+					      .origin = "none",
+					      .origin_protocol = LWSMPRO_CALLBACK};
+}
+
+static int listen_now(struct http *self, struct err *err)
+{
+	const bool is_v6 = strchr(self->config.address, ':') != NULL;
+	struct lws_context_creation_info info = {
+	    .vhost_name = "http",
+	    .iface = self->config.address,
+	    .port = self->config.port,
+	    .protocols = self->protocols,
+	    .mounts = &self->mount,
+	    .user = self,
+	    .keepalive_timeout = self->config.idle_timeout_s,
+	    .timeout_secs_ah_idle = 5,
+	    .options = LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND |
+		       (is_v6 ? LWS_SERVER_OPTION_IPV6_V6ONLY_MODIFY |
+				    LWS_SERVER_OPTION_IPV6_V6ONLY_VALUE
+			      : LWS_SERVER_OPTION_DISABLE_IPV6),
+	};
+
+	self->vhost = lws_create_vhost(loop_lws(self->loop), &info);
+	return self->vhost ? 0 : explain(&self->config, err);
+}
+
+int http_create(struct http **out, struct loop *loop, const struct http_config *config,
+		const struct http_route *routes, size_t route_count, struct err *err)
+{
+	owned(http_destroy) struct http *self = xcalloc(1, sizeof *self);
+
+	self->loop = loop;
+	self->config = *config;
+	self->routes = routes;
+	self->route_count = route_count;
+	set_defaults(&self->config);
+	self->gate = (struct gate){.address = self->config.address,
+				   .allowed = self->config.allowed_hosts};
+	fill_tables(self);
+	if (listen_now(self, err) < 0)
+		return -1;
+	sweep(self);
+	*out = take(&self);
+	return 0;
+}
+
+int http_port(const struct http *self)
+{
+	return lws_get_vhost_listen_port(self->vhost);
+}
+
+int http_busy(const struct http *self)
+{
+	return self->busy;
+}
+
+/* No exchange is destroyed in here: that happens only in callbacks of lws. */
+void http_drain(struct http *self)
+{
+	struct exchange *exchange;
+
+	self->draining = true;
+	LIST_FOREACH(exchange, &self->exchanges, link)
+	{
+		if (exchange->state != EXCHANGE_STREAMING ||
+		    strcmp(exchange->method, "GET") != 0)
+			continue;
+		exchange->keep_alive = false;
+		exchange_tell_gone(exchange);
+		http_stream_end(exchange);
+	}
+}
+
+void http_stop(struct http *self)
+{
+	struct exchange *exchange;
+
+	self->draining = self->stopped = true;
+	loop_timer_stop(&self->sweep);
+	LIST_FOREACH(exchange, &self->exchanges, link)
+	{
+		exchange_tell_gone(exchange);
+		exchange_kill(exchange);
+	}
+}
+
+void http_destroy(struct http **self)
+{
+	free(take(self));
+}

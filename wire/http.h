@@ -1,0 +1,110 @@
+/*
+ * http - HTTP/1.1 and event streams on one port, in the loop.  The only files that
+ * see an lws connection are http.c, exchange*.c and header.c.
+ *
+ * Every request passes, in this order: the gate (Host, Origin), HEAD 405,
+ * /.well-known/ 404, the route by its exact path (404), its methods (405), the size
+ * announced (413), begin(), the body, request().  What is refused on the way gets
+ * {"error": "..."} and never reaches a route.
+ *
+ * An exchange is one request and its answer.  It ends with http_reply(),
+ * http_error() or http_stream_end() - do not touch it after them - or with its
+ * on_gone function, when the client leaves first.  Inside request() it may be
+ * answered at once, or be kept and answered later from anywhere in the loop.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef WIRE_HTTP_H
+#define WIRE_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "wire/err.h"
+#include "wire/loop.h"
+
+struct http;
+struct exchange;
+typedef void exchange_fn(struct exchange *exchange, void *arg);
+
+struct http_route {
+	const char *path;     /* exact; a query string is ignored */
+	const char *methods;  /* "GET, POST, DELETE": what is let through, and Allow */
+	exchange_fn *begin;   /* headers are in: answer now to refuse before the body,
+				 or return; NULL: nothing to ask */
+	exchange_fn *request; /* the whole body is in */
+	void *arg;            /* for both */
+};
+
+struct http_config {               /* a limit of 0 stands for the default named */
+	const char *address;       /* IPv4 or IPv6 to listen on: "127.0.0.1", "::1" */
+	int port;                  /* 0: any free one, see http_port() */
+	const char *allowed_hosts; /* more names for the gate, by commas or blanks */
+	size_t body_max;           /* 4 MiB: bytes of a request's body */
+	size_t queue_max;          /* 1 MiB: bytes waiting to go out, per connection */
+	int connections_max;       /* 1024 */
+	int body_timeout_s;        /* 30: the whole body has to be in, else 408 */
+	int idle_timeout_s;        /* 75: a connection without a request is closed */
+	int stall_timeout_s;       /* 60: a client that takes nothing is cut off */
+	int comment_s;             /* 15: between the comments that keep a stream up */
+};
+
+/* Listens.  Copies config; borrows its strings, the routes and the loop until
+ * destroyed. */
+int http_create(struct http **out, struct loop *loop, const struct http_config *config,
+		const struct http_route *routes, size_t route_count,
+		struct err *err) must_check;
+int http_port(const struct http *self);
+/* Exchanges that are not finished yet: 0 when every answer is out. */
+int http_busy(const struct http *self);
+/* Takes no new connections, closes each when its answer is out, and ends the streams
+ * that answer a GET (they have no end of their own; their on_gone is called).  A
+ * stream that answers a POST goes on until its owner ends it. */
+void http_drain(struct http *self);
+/* Calls the on_gone of every exchange still open and, after that, nobody's function
+ * any more.  For the way out, before what the routes use is destroyed. */
+void http_stop(struct http *self);
+/* Only after loop_destroy(): until then lws looks in here.  NULL-safe. */
+void http_destroy(struct http **self);
+
+/* ---- the request ---- */
+
+const char *http_method(const struct exchange *self);
+const char *http_path(const struct exchange *self);
+/* Inside begin() and request() only.  Length of the value copied to out, or
+ * HEADER_ABSENT, HEADER_TOO_LONG, HEADER_REPEATED (see header.h). */
+int http_header(struct exchange *self, const char *name, char *out, size_t size);
+/* Inside begin() and request() only.  True if Accept names the type, or has a
+ * wildcard that covers it, or is absent. */
+bool http_accepts(struct exchange *self, const char *type);
+/* Ends in a NUL that is not counted; "" when there is none.  Borrows until the
+ * exchange ends or http_stream(). */
+const char *http_body(const struct exchange *self, size_t *size);
+
+/* Anything of the caller's, for as long as the exchange lives.  NULL at first. */
+void http_set_data(struct exchange *self, void *data);
+void *http_data(const struct exchange *self);
+
+/* Calls fn(exchange, arg) if the connection ends first.  The exchange is over when
+ * fn returns; fn answers nothing.  NULL: nobody wants to know. */
+void http_on_gone(struct exchange *self, exchange_fn *fn, void *arg);
+
+/* ---- the answer: exactly one of these ---- */
+
+/* headers: "Name: value\r\n" lines or "".  type: NULL for an answer without a body.
+ * Copies everything.  Ends the exchange. */
+void http_reply(struct exchange *self, int status, const char *headers,
+		const char *type, const void *body, size_t size);
+/* Answers {"error": "<text>"}, escaped, cut at 500 bytes.  Ends the exchange. */
+void http_error(struct exchange *self, int status, const char *headers, const char *fmt,
+		...) __attribute__((format(printf, 4, 5)));
+/* Starts an event stream; only from request() on.  One comment goes out at once. */
+void http_stream(struct exchange *self, const char *headers);
+/* False: the queue is full and nothing was taken; on_drained's function is called
+ * once when it is empty again.  An empty queue takes an event of any size. */
+bool http_stream_send(struct exchange *self, const void *text, size_t size) must_check;
+void http_on_drained(struct exchange *self, exchange_fn *fn, void *arg);
+/* What was sent still goes out.  Ends the exchange. */
+void http_stream_end(struct exchange *self);
+
+#endif

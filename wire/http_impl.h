@@ -1,0 +1,105 @@
+/*
+ * http_impl - what the http files share.  Nobody else includes it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef WIRE_HTTP_IMPL_H
+#define WIRE_HTTP_IMPL_H
+
+#include <sys/queue.h>
+
+#include "wire/buf.h"
+#include "wire/dechunk.h"
+#include "wire/gate.h"
+#include "wire/header.h"
+#include "wire/http.h"
+#include "wire/sendq.h"
+
+LIST_HEAD(exchange_list, exchange);
+
+struct http {
+	struct loop *loop;               /* borrowed, like the next one */
+	const struct http_route *routes; /* [route_count] */
+	size_t route_count;
+	struct http_config config; /* zeros replaced by the defaults */
+	struct gate gate;
+	struct lws_vhost *vhost;        /* owned by the lws context */
+	struct exchange_list exchanges; /* exchange::link */
+	struct loop_timer sweep;        /* looks for clients that take nothing */
+	int busy;                       /* length of exchanges */
+	int connections;
+	bool draining, stopped;
+	unsigned long long read_mark[LOOP_FD_MAX]; /* by fd: pipeline_bytes_read() at
+						      the end of the last request */
+	struct lws_protocols protocols[2];         /* lws keeps pointers to these two */
+	struct lws_http_mount mount;
+};
+
+enum exchange_state {
+	EXCHANGE_RECEIVING,  /* begin() was called or is to be; body comes in */
+	EXCHANGE_HANDLING,   /* request() was called, no answer yet */
+	EXCHANGE_STREAMING,  /* an event stream is open */
+	EXCHANGE_FINISHING,  /* the whole answer is in the queue */
+	EXCHANGE_DISCARDING, /* answered; the rest of the body is dropped */
+	EXCHANGE_LINGERING, /* answered and closed for writing; what comes is dropped */
+};
+
+struct callback { /* somebody's function; fn NULL: nobody's */
+	exchange_fn *fn;
+	void *arg;
+};
+
+struct exchange {
+	LIST_ENTRY(exchange) link;
+	struct http *http; /* borrowed */
+	struct lws *wsi;   /* borrowed */
+	enum exchange_state state;
+	bool in_callback;          /* lws is below us: flush on the way out */
+	bool body_due, chunked_in; /* more body is to come; in chunks */
+	bool expects_continue;     /* it comes only once we have said "go on" */
+	bool keep_alive, chunked_out;
+	bool waiting; /* a send was refused: owe a drained() */
+	const struct http_route *route;
+	const char *method;
+	char path[256];
+	unsigned long long body_left; /* of Content-Length */
+	struct buf body;
+	struct dechunk dechunk;
+	struct sendq out;
+	int64_t moved_us;        /* when the queue last moved or stopped being empty */
+	struct loop_timer timer; /* body deadline, comments or linger, by state */
+	struct callback gone, drained;
+	void *data; /* the route's */
+};
+
+/* exchange.c: what lws reports; 0, or -1 to close the connection. */
+int exchange_on_headers(struct http *http, struct lws *wsi);
+int exchange_on_body(struct exchange *self, void *data, size_t size);
+int exchange_on_body_end(struct exchange *self);
+int exchange_on_writable(struct exchange *self);
+void exchange_on_closed(struct exchange *self);
+void exchange_destroy(struct exchange **self);
+/* Tells the owner, once, that there will be no answer to give. */
+void exchange_tell_gone(struct exchange *self);
+void exchange_kill(struct exchange *self);
+
+/* exchange_admit.c: the checks before a route sees anything. */
+/* Reads how the body is framed.  False: refused, and the connection ends with it,
+ * since whoever disagrees with us on framing must not send a second request. */
+bool exchange_read_framing(struct exchange *self);
+/* False: refused.  True: self->route is set. */
+bool exchange_admit(struct exchange *self);
+/* The status for what the gate says to these headers, 0 when it lets them in; text
+ * gets the reason. */
+int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size);
+
+/* exchange_reply.c: the way out. */
+/* Writes what is queued, or part of it; 0, or -1 to close the connection. */
+int exchange_flush(struct exchange *self);
+/* Queues without a head of its own: "100 Continue". */
+void exchange_send_raw(struct exchange *self, const char *text);
+const char *http_status_text(int status);
+/* {"error": "<text>"}.  Caller frees. */
+char *http_error_body(const char *text);
+
+#endif

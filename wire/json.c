@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "wire/json.h"
+
+#include <string.h>
+
+#include "wire/buf.h"
+#include "wire/utf8.h"
+
+/* RFC 8259 allows any nesting; jansson stops at 2,048 levels by itself. */
+static json_t *load(const char *text, size_t size, json_error_t *error)
+{
+	return json_loadb(text, size, JSON_ALLOW_NUL | JSON_DECODE_ANY, error);
+}
+
+int json_parse(json_t **out, const char *text, size_t size, struct err *err)
+{
+	json_error_t error;
+
+	*out = load(text, size, &error);
+	if (*out)
+		return 0;
+	return err_set(err, ERR_PARSE, "not valid JSON at byte %d: %.150s",
+		       error.position, error.text);
+}
+
+static int hex4(const char *text)
+{
+	int value = 0;
+
+	for (int i = 0; i < 4; i++) {
+		char c = text[i] | 0x20;
+
+		if (c >= '0' && c <= '9')
+			value = value * 16 + (c - '0');
+		else if (c >= 'a' && c <= 'f')
+			value = value * 16 + (c - 'a' + 10);
+		else
+			return -1;
+	}
+	return value;
+}
+
+/* Looks at a backslash-u escape; returns its length in bytes (6, or 12 for a pair) if
+ * it may stay, or 0 if it stands for no character. */
+static size_t escape_length(const char *at, const char *end)
+{
+	int unit = end - at >= 6 ? hex4(at + 2) : -1;
+
+	if (unit <= 0 || (unit >= 0xdc00 && unit <= 0xdfff))
+		return 0;
+	if (unit < 0xd800 || unit > 0xdbff)
+		return 6;
+	if (end - at < 12 || at[6] != '\\' || at[7] != 'u')
+		return 0;
+	int low = hex4(at + 8);
+	return low >= 0xdc00 && low <= 0xdfff ? 12 : 0;
+}
+
+static void repair_escapes(struct buf *out, const char *text, size_t size)
+{
+	const char *end = text + size;
+
+	while (text < end) {
+		const char *slash = memchr(text, '\\', (size_t)(end - text));
+
+		if (!slash || slash + 1 >= end) {
+			buf_add(out, text, (size_t)(end - text));
+			return;
+		}
+		buf_add(out, text, (size_t)(slash - text));
+		size_t keep = slash[1] == 'u' ? escape_length(slash, end) : 2;
+		size_t skip = keep ? keep : (end - slash >= 6 ? 6 : 2);
+
+		if (keep)
+			buf_add(out, slash, keep);
+		else
+			buf_text(out, "\\ufffd");
+		text = slash + skip;
+	}
+}
+
+int json_parse_lossy(json_t **out, const char *text, size_t size, struct err *err)
+{
+	owned(buf_finish) struct buf clean = {0}, repaired = {0};
+	json_error_t error;
+
+	/* Nearly all messages are clean: only those that fail, or hold a NUL that C
+	 * strings would stumble over, pay for the repair. */
+	if (!memmem(text, size, "\\u0000", 6) && (*out = load(text, size, &error)))
+		return 0;
+	utf8_clean(&clean, text, size);
+	repair_escapes(&repaired, buf_str(&clean), clean.size);
+	return json_parse(out, buf_str(&repaired), repaired.size, err);
+}
+
+const char *json_text(const json_t *object, const char *key, const char *fallback)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : fallback;
+}
+
+long long json_integer_of(const json_t *object, const char *key, long long fallback)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+json_t *json_string_lossy(const char *text, size_t size)
+{
+	json_t *value = json_stringn(text, size);
+
+	if (value)
+		return value;
+	owned(buf_finish) struct buf clean = {0};
+	utf8_clean(&clean, text, size);
+	return json_stringn(buf_str(&clean), clean.size);
+}

@@ -1,0 +1,30 @@
+/*
+ * json - reading JSON that somebody else wrote, into jansson values.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef WIRE_JSON_H
+#define WIRE_JSON_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "wire/err.h"
+
+/* Strict: UTF-8 and RFC 8259 as they are, NUL characters (backslash-u-0000) kept.
+ * Fails with ERR_PARSE and the place.  Caller owns *out. */
+int json_parse(json_t **out, const char *text, size_t size, struct err *err) must_check;
+/* Forgiving, for what a kernel sends: invalid UTF-8, unpaired surrogates and NUL
+ * characters become U+FFFD (ipykernel puts raw bytes on the wire for surrogate
+ * escapes).  Caller owns *out. */
+int json_parse_lossy(json_t **out, const char *text, size_t size,
+		     struct err *err) must_check;
+
+/* The member as text, or fallback when it is missing or not a string.  Borrows. */
+const char *json_text(const json_t *object, const char *key, const char *fallback);
+/* The member as a number, or fallback when it is missing or not an integer. */
+long long json_integer_of(const json_t *object, const char *key, long long fallback);
+/* Any bytes as a JSON string, cleaned where they are not UTF-8.  Caller owns. */
+json_t *json_string_lossy(const char *text, size_t size);
+
+#endif
