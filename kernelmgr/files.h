@@ -89,8 +89,7 @@ int files_scan(const struct files *self, size_t limit, struct files_scan *out,
 void files_scan_finish(struct files_scan *self);
 
 struct files_list {
-	const struct files_entry *
-	    *at; /* the array is owned, its entries are borrowed */
+	const struct files_entry **at; /* owned; what it points to is borrowed */
 	size_t count;
 };
 
@@ -109,14 +108,13 @@ bool files_is_png(const struct files_entry *entry);
 
 enum { FILES_SIZE_TEXT = 8 };
 
-/* "812B", "9.7K", "64K", "4.2M", "1023K", "17E": at most five characters. */
+/* "812B", "9.7K", "64K", "4.2M", "1023K", "16E": at most five characters. */
 void files_size_text(char out[FILES_SIZE_TEXT], uint64_t size);
 /* A name or path on one line: broken UTF-8 as U+FFFD, controls escaped. */
 void files_show_name(struct buf *out, const char *path);
 /* "fx.png (64K), a.csv (812B)", at most max of them and then "+12 more". */
 void files_show_list(struct buf *out, const struct files_list *list, size_t max);
-/* "42 files, newest: a.png, b.csv" ("10000+ files" when the scan was cut; "no files").
- */
+/* "42 files, newest: a.png, b.csv"; "10000+ files" when cut; "no files". */
 void files_show_summary(struct buf *out, const struct files_scan *scan, size_t max);
 
 #endif

@@ -40,8 +40,9 @@ struct kernel {
 	enum kernel_state state;
 	struct loop_timer deadline, probe;
 	struct child *supervisor; /* NULL once it has ended */
-	struct loop_watch *control_watch, *ready_watch, *output_watch;
-	int control, ready, output; /* borrowed from the watches */
+	struct loop_watch *control_watch, *report_watch, *output_watch;
+	int control, report, output; /* borrowed from the watches */
+	struct buf reported;         /* a line of its report that is not whole yet */
 	pid_t pid;
 
 	struct zsock *sockets[3]; /* by kernel_channel */
@@ -164,12 +165,13 @@ static void release_resources(struct kernel *self)
 		zsock_destroy(&self->sockets[i]);
 		replay_finish(&self->replays[i]);
 	}
-	loop_unwatch(&self->ready_watch);
+	loop_unwatch(&self->report_watch);
 	loop_unwatch(&self->output_watch);
 	/* This tells the supervisor to end all that is left, if it is still there. */
 	loop_unwatch(&self->control_watch);
 	child_forget(&self->supervisor);
 	buf_finish(&self->crash_output);
+	buf_finish(&self->reported);
 	explicit_bzero(&self->session, sizeof self->session);
 }
 
@@ -318,17 +320,38 @@ static void on_output(void *arg)
 	}
 }
 
-static void on_ready(void *arg)
+/* "ready" when its sockets are bound; "run ID" before the code of a request begins,
+ * through a pipe, so that it is known even if the code is the process's end. */
+static void take_report(struct kernel *self, const char *line)
+{
+	if (strcmp(line, "ready") == 0 && self->state == KERNEL_LAUNCHING) {
+		self->death.tells_begun = true;
+		connect_sockets(self);
+	} else if (strncmp(line, "run ", 4) == 0) {
+		snprintf(self->death.last_begun, sizeof self->death.last_begun, "%s",
+			 line + 4);
+	}
+}
+
+static void on_report(void *arg)
 {
 	struct kernel *self = arg;
-	char text[16];
-	ssize_t len = read(self->ready, text, sizeof text);
+	char text[512], *end;
+	ssize_t len = read(self->report, text, sizeof text);
 
-	if (len < 0 && errno == EAGAIN)
+	if (len <= 0) {
+		if (len == 0 || (errno != EAGAIN && errno != EINTR))
+			loop_unwatch(&self->report_watch);
 		return;
-	loop_unwatch(&self->ready_watch);
-	if (len > 0 && self->state == KERNEL_LAUNCHING)
-		connect_sockets(self);
+	}
+	buf_add(&self->reported, text, (size_t)len);
+	while ((end = memchr(self->reported.data, '\n', self->reported.size))) {
+		*end = '\0';
+		take_report(self, self->reported.data);
+		buf_drop(&self->reported, (size_t)(end - self->reported.data) + 1);
+	}
+	if (self->reported.size > JMSG_ID_SIZE * 2) /* no line of ours is that long */
+		buf_finish(&self->reported);
 }
 
 /* ---- messages ---- */
@@ -447,7 +470,7 @@ static void connect_sockets(struct kernel *self)
 /* ---- start ---- */
 
 struct ends { /* of everything the supervisor is given */
-	int null, output[2], control[2], ready[2], connection;
+	int null, output[2], control[2], report[2], connection;
 };
 
 static void close_ends(struct ends *ends)
@@ -457,7 +480,7 @@ static void close_ends(struct ends *ends)
 	for (int i = 0; i < 2; i++) {
 		close_fd(&ends->output[i]);
 		close_fd(&ends->control[i]);
-		close_fd(&ends->ready[i]);
+		close_fd(&ends->report[i]);
 	}
 }
 
@@ -474,7 +497,7 @@ static int open_ends(struct ends *ends, struct kernel *self, struct err *err)
 	ends->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (ends->null < 0 || pipe2(ends->output, O_CLOEXEC | O_NONBLOCK) < 0 ||
 	    fcntl(ends->output[1], F_SETFL, 0) < 0 || /* only our end must not block */
-	    pipe2(ends->ready, O_CLOEXEC | O_NONBLOCK) < 0 ||
+	    pipe2(ends->report, O_CLOEXEC | O_NONBLOCK) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends->control) < 0)
 		return err_set(err, ERR_SYSTEM, "open the pipes of %s", self->name);
 	ends->connection = connfile_memfd(&connection, err);
@@ -499,7 +522,7 @@ static int start(struct kernel *self, const char *workdir, struct err *err)
 	if (open_ends(&ends, self, err) < 0)
 		return -1;
 	const int fds[] = {ends.null,       ends.output[1],  ends.output[1],
-			   ends.control[1], ends.connection, ends.ready[1]};
+			   ends.control[1], ends.connection, ends.report[1]};
 	const struct launch what = {
 	    .argv = argv,
 	    .env = (const char *const *)(uintptr_t)self->place->env,
@@ -509,8 +532,8 @@ static int start(struct kernel *self, const char *workdir, struct err *err)
 	};
 	if (watch(self, &ends.control[0], &self->control, on_control,
 		  &self->control_watch, err) < 0 ||
-	    watch(self, &ends.ready[0], &self->ready, on_ready, &self->ready_watch,
-		  err) < 0 ||
+	    watch(self, &ends.report[0], &self->report, on_report,
+		  &self->report_watch, err) < 0 ||
 	    watch(self, &ends.output[0], &self->output, on_output, &self->output_watch,
 		  err) < 0)
 		return -1;
@@ -547,6 +570,11 @@ int kernel_create(struct kernel **out, const struct kernel_place *place,
 }
 
 /* ---- what the owner may do ---- */
+
+bool kernel_has_begun(const struct kernel_death *death, const char *id)
+{
+	return !death->tells_begun || strcmp(death->last_begun, id) == 0;
+}
 
 int kernel_execute(struct kernel *self, const char *code, size_t size,
 		   char id[JMSG_ID_SIZE], struct err *err)

@@ -47,6 +47,8 @@ struct kernel_death {
 	bool requested;    /* we asked it to stop, or killed it */
 	int status;        /* as from waitpid(), or -1 when nobody saw it */
 	int64_t memory_kb; /* its peak resident memory; 0 unknown */
+	char last_begun[JMSG_ID_SIZE]; /* request whose code was the last to begin */
+	bool tells_begun;              /* it is a kernel that reports this */
 	char words[320];   /* "was killed by signal 9 (SIGKILL)": what follows
 			      "the kernel" in a sentence */
 };
@@ -86,6 +88,8 @@ const char *kernel_state_name(enum kernel_state state);
 /* Of the kernel process; 0 before it has started. */
 pid_t kernel_pid(const struct kernel *self);
 
+/* False only if no code of this request can have run. */
+bool kernel_has_begun(const struct kernel_death *death, const char *id);
 /* IDLE to BUSY: sends an execute_request (code is UTF-8) and stores its id. */
 int kernel_execute(struct kernel *self, const char *code, size_t size,
 		   char id[JMSG_ID_SIZE], struct err *err) must_check;

@@ -168,11 +168,11 @@ static void on_dead(const struct kernel_death *death, void *arg)
 	struct call *head = TAILQ_FIRST(&self->calls), *call = running(self);
 
 	self->kernel = NULL;
-	if (call && (call->state != CALL_SENT || death->requested)) {
-		call_on_death(call, death);
-	} else if (call) { /* the kernel had not begun with it: it can run again */
+	if (call && call->state == CALL_SENT && !kernel_has_begun(death, call->msg_id)) {
 		note_death(self, death);
-		call_starting(call);
+		call_starting(call); /* none of it ran: a new kernel may have it */
+	} else if (call) {
+		call_on_death(call, death);
 	} else if (head && head->state == CALL_STARTING && !death->started) {
 		call_fail(head, "The kernel %s.", death->words);
 	} else if (self->exiting || !death->requested) {

@@ -363,6 +363,15 @@ static bool is_json_type(struct exchange *exchange)
 	return strcasecmp(type, JSON_TYPE) == 0;
 }
 
+/* Clients are to send Accept; those that do not get plain JSON. */
+static bool takes_json(struct exchange *exchange)
+{
+	char any[2];
+
+	return http_header(exchange, "accept", any, sizeof any) == HEADER_ABSENT ||
+	       http_accepts(exchange, JSON_TYPE);
+}
+
 static void on_begin(struct exchange *exchange, void *arg)
 {
 	bool post = strcmp(http_method(exchange), "POST") == 0;
@@ -372,8 +381,7 @@ static void on_begin(struct exchange *exchange, void *arg)
 	if (post && !is_json_type(exchange))
 		refuse(exchange, 415, RPC_TRANSPORT_ERROR,
 		       "Unsupported Media Type: Content-Type must be " JSON_TYPE);
-	else if (post && !http_accepts(exchange, JSON_TYPE) &&
-		 !http_accepts(exchange, EVENT_TYPE))
+	else if (post && !takes_json(exchange) && !http_accepts(exchange, EVENT_TYPE))
 		refuse(exchange, 406, RPC_TRANSPORT_ERROR,
 		       "Not Acceptable: Client must accept both " JSON_TYPE
 		       " and " EVENT_TYPE);

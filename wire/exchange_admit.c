@@ -43,12 +43,27 @@ static void read_version(struct exchange *self)
 	self->expects_continue = header_has(self->wsi, "expect", "100-continue");
 }
 
+static bool refuse_lost_header(struct exchange *self, const char *name)
+{
+	char text[256];
+
+	snprintf(
+	    text, sizeof text,
+	    "the header '%s' hides the one that follows it from this server; rename "
+	    "it or leave it out",
+	    name);
+	self->body_due = true; /* who knows */
+	return refuse_framing(self, 400, text);
+}
+
 bool exchange_read_framing(struct exchange *self)
 {
 	char value[24], coding[64];
 	int len = header_copy(self->wsi, "content-length", value, sizeof value);
 
 	read_version(self);
+	if (header_is_lost(self->wsi, coding, sizeof coding))
+		return refuse_lost_header(self, coding);
 	if (header_copy(self->wsi, "transfer-encoding", coding, sizeof coding) !=
 	    HEADER_ABSENT) {
 		/* with another method lws takes the chunks for the next request */

@@ -4,13 +4,16 @@
 #include <libwebsockets.h>
 #include <string.h>
 
+#include "wire/loop.h"
 #include "wire/mem.h"
 
 enum {
 	NAME_MAX_LEN = 63,
 	LIKENESSES_MAX = 8, /* texts in one head that read like one header's name */
-	HEAD_SPAN = 8192,   /* lws keeps a head in one piece of memory, see loop.c */
 	HIDE = 0x80,        /* turns a letter into what is in no name */
+	/* lws keeps a head in one piece of memory of LOOP_HEAD_MAX bytes: */
+	URI_OFFSET = 9,  /* where the path begins in it (4.1 to 4.3) */
+	NAME_OFFSET = 8, /* before a custom name: its length in 16 bits, and links */
 };
 
 /* Asked for with every request, so looked up here first. */
@@ -68,8 +71,8 @@ static bool is_repeated(struct lws *wsi, const char *key, int key_len)
 
 	if (lws_http_get_uri_and_method(wsi, &at, &uri_len) < 0)
 		return true;
-	for (end = at + HEAD_SPAN; lws_hdr_custom_length(wsi, key, key_len) >= 0;
-	     at++) {
+	for (end = at + LOOP_HEAD_MAX - URI_OFFSET;
+	     lws_hdr_custom_length(wsi, key, key_len) >= 0; at++) {
 		while (at < end && memcmp(at, key, (size_t)key_len) != 0)
 			at++;
 		if (at == end || count == LIKENESSES_MAX) {
@@ -139,6 +142,48 @@ bool header_has(struct lws *wsi, const char *name, const char *token)
 		if (strncasecmp(item, token, len) == 0 &&
 		    strchr("; \t", item[len]) != NULL)
 			return true;
+	}
+	return false;
+}
+
+/* The start of a custom header's name that ends before end and reaches over middle. */
+static char *find_name(struct lws *wsi, char *first, char *middle, char *end)
+{
+	for (char *at = middle; at >= first; at--) {
+		const unsigned char *stored = (unsigned char *)at - NAME_OFFSET;
+
+		if ((stored[0] << 8 | stored[1]) == end - at &&
+		    lws_hdr_custom_length(wsi, at, (int)(end - at)) >= 0)
+			return at;
+	}
+	return NULL;
+}
+
+/*
+ * When a header's name is the beginning of one that lws knows ("X-Auth" of
+ * "X-Auth-Token"), or has no colon, lws reads on to the next colon and keeps all of
+ * "x-auth: 1\r\ncontent-length:" as one custom name.  The header behind it is lost:
+ * a length, an origin, a user's name.  No other name has a line's end in it.  What is
+ * left in memory from an earlier head is told from this one's by asking lws.
+ */
+bool header_is_lost(struct lws *wsi, char *out, size_t size)
+{
+	char *uri, *at;
+	int uri_len;
+
+	if (lws_http_get_uri_and_method(wsi, &uri, &uri_len) < 0)
+		return false;
+	char *end = uri + LOOP_HEAD_MAX - URI_OFFSET;
+	for (at = uri; (at = memchr(at, '\n', (size_t)(end - at))); at++) {
+		char *colon = memchr(at, ':', (size_t)(end - at));
+		if (!colon)
+			return false;
+		char *name = find_name(wsi, uri + NAME_OFFSET, at, colon + 1);
+		if (name) {
+			lws_strnncpy(out, name, strcspn(name, ":\r\n"), size);
+			return true;
+		}
+		at = colon;
 	}
 	return false;
 }

@@ -21,4 +21,8 @@ int header_copy(struct lws *wsi, const char *name, char *out, size_t size);
 /* True if the comma list in the header has the token (parameters ignored). */
 bool header_has(struct lws *wsi, const char *name, const char *token);
 
+/* True if lws has taken one header for a part of another's name and so lost it; out
+ * gets the name of the one that did it.  Such a request must be refused. */
+bool header_is_lost(struct lws *wsi, char *out, size_t size);
+
 #endif

@@ -74,8 +74,9 @@ const char *http_path(const struct exchange *self);
 /* Inside begin() and request() only.  Length of the value copied to out, or
  * HEADER_ABSENT, HEADER_TOO_LONG, HEADER_REPEATED (see header.h). */
 int http_header(struct exchange *self, const char *name, char *out, size_t size);
-/* Inside begin() and request() only.  True if Accept names the type, or has a
- * wildcard that covers it, or is absent. */
+/* Inside begin() and request() only.  True if Accept names the type or has a wildcard
+ * that covers it; false when there is no Accept, so that nobody gets an event stream
+ * unasked (http_header() tells the two apart). */
 bool http_accepts(struct exchange *self, const char *type);
 /* Ends in a NUL that is not counted; "" when there is none.  Borrows until the
  * exchange ends or http_stream(). */

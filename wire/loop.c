@@ -7,11 +7,7 @@
 
 #include "wire/mem.h"
 
-enum {
-	HEADER_TIMEOUT_S = 5, /* lws: headers, and the pause between two body reads */
-	HEADER_MAX =
-	    8192, /* per connection that is sending a request, not per idle one */
-};
+enum { HEADER_TIMEOUT_S = 5 }; /* lws: headers, and the pause between body reads */
 
 struct loop {
 	struct lws_context *lws;
@@ -24,7 +20,18 @@ struct loop_watch {
 	loop_fn *ready;
 	void *arg;
 	bool dead; /* unwatched; lws still has to let go of it */
+	/* wsi is NULL once lws has let go: it closes by itself at a hang-up */
 };
+
+static void on_closed(struct loop_watch *watch)
+{
+	lws_set_opaque_user_data(watch->wsi, NULL);
+	watch->wsi = NULL;
+	if (watch->dead)
+		free(watch);
+	else
+		watch->ready(watch->arg); /* the owner finds the end, and unwatches */
+}
 
 static int on_fd(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 		 void *in, size_t len)
@@ -39,10 +46,8 @@ static int on_fd(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 			watch->ready(watch->arg);
 		return watch->dead ? -1 : 0; /* -1: lws closes the fd */
 	}
-	if (reason == LWS_CALLBACK_RAW_CLOSE_FILE) {
-		lws_set_opaque_user_data(wsi, NULL);
-		free(watch);
-	}
+	if (reason == LWS_CALLBACK_RAW_CLOSE_FILE)
+		on_closed(watch);
 	return 0;
 }
 
@@ -59,7 +64,7 @@ int loop_create(struct loop **out, size_t read_size, struct err *err)
 	    .protocols = protocols,
 	    .pt_serv_buf_size = (unsigned int)read_size,
 	    .timeout_secs = HEADER_TIMEOUT_S,
-	    .max_http_header_data = HEADER_MAX,
+	    .max_http_header_data = LOOP_HEAD_MAX,
 	    .fd_limit_per_thread = LOOP_FD_MAX,
 	};
 
@@ -126,6 +131,10 @@ void loop_unwatch(struct loop_watch **watch)
 	if (!self)
 		return;
 	self->dead = true;
+	if (!self->wsi) {
+		free(self);
+		return;
+	}
 	lws_set_timeout(self->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
 

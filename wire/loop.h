@@ -12,7 +12,11 @@
 
 #include "wire/err.h"
 
-enum { LOOP_FD_MAX = 4096 }; /* lws sizes its tables for it; default is ulimit -n */
+enum {
+	LOOP_FD_MAX = 4096,   /* lws sizes its tables for it; default is ulimit -n */
+	LOOP_HEAD_MAX = 8192, /* head of a request; memory per connection that is
+				 sending one, not per idle one */
+};
 
 struct loop;
 struct loop_watch;
@@ -32,7 +36,8 @@ void loop_destroy(struct loop **self);
 void loop_run(struct loop *self);
 void loop_stop(struct loop *self);
 
-/* Call ready(arg) while fd is readable.  Consumes fd, also on failure. */
+/* Calls ready(arg) while fd is readable, and once at a hang-up with nothing left to
+ * read (reading fails then, perhaps with EBADF).  Consumes fd, also on failure. */
 int loop_watch(struct loop *self, int fd, loop_fn *ready, void *arg,
 	       struct loop_watch **out, struct err *err) must_check;
 /* No more calls of ready(), also from inside it; the fd is closed soon after.

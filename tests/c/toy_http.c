@@ -369,7 +369,8 @@ int main(int argc, char **argv)
 	loop_timer_stop(&app.drain);
 	loop_unwatch(&app.signals);
 	http_stop(app.http);
+	const bool told = app.stream_count == 0; /* and nobody is called later */
 	loop_destroy(&app.loop);
 	http_destroy(&app.http);
-	return app.stream_count ? 2 : 0; /* each was told that it is gone */
+	return told ? 0 : 2;
 }

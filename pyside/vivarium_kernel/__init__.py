@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+"""What runs inside a Python kernel: an ipykernel that loses no output and reports on itself.
+
+connection  what the daemon hands over on descriptors 3 and 4
+app         sockets, start and the order of things; `main`
+kernel      one cell from request to reply
+shell       IPython without files, warnings and colours
+streams     sys.stdout, sys.stderr and descriptors 1 and 2
+interrupts  what SIGINT does at each moment
+figures     open figures at the end of a cell
+summary     names for the reply's metadata
+census      threads and child processes
+leaving     how the process ends
+"""

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""How many threads and child processes the user's code keeps alive."""
+
+import os
+import sys
+import threading
+from weakref import WeakSet
+
+
+class Census:
+    def __init__(self) -> None:
+        self._own: WeakSet[threading.Thread] = WeakSet()
+
+    def exclude_present(self) -> None:
+        """Called when the kernel is complete: the threads of now are its own."""
+        self._own.update(threading.enumerate())
+
+    def threads(self) -> int:
+        return sum(thread not in self._own for thread in threading.enumerate())
+
+    def children(self) -> int:
+        """Living children; not zombies, not multiprocessing's own helpers."""
+        helpers = {
+            _helper_pid("multiprocessing.resource_tracker", "_resource_tracker", "_pid"),
+            _helper_pid("multiprocessing.forkserver", "_forkserver", "_forkserver_pid"),
+        }
+        return sum(pid not in helpers and _lives(pid) for pid in _child_pids())
+
+
+def _child_pids() -> list[int]:
+    pids: list[int] = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/children", "rb") as file:
+                pids += map(int, file.read().split())
+        except OSError:
+            continue  # the thread ended, or the kernel was built without this file
+    return pids
+
+
+def _lives(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def _helper_pid(module: str, instance: str, attribute: str) -> object:
+    return getattr(getattr(sys.modules.get(module), instance, None), attribute, None)

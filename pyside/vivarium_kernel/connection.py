@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What the daemon hands over: the connection on descriptor 3, a pipe for "ready" on 4.
+
+Descriptor 3 is read whole and closed, so the key is never in argv, environment or a file.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+CONNECTION_FD = 3
+READY_FD = 4
+SHORTEST_KEY = 32  # ipykernel takes an empty key as "no signatures": never start with one
+
+
+class LaunchError(Exception):
+    """The process was not started as a kernel must be; the text says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    connection: dict[str, Any]  # the keys of a Jupyter connection file
+    runtime_dir: str  # the sockets' directory, private to this kernel
+    peer_pids: tuple[int, ...]  # who may connect; 0 is anyone outside the pid namespace
+    stream_split: int  # characters after which a stream message is cut
+    summary_max: int  # bytes that the names in a reply's metadata may take
+
+
+def read_launch() -> Launch:
+    try:
+        with open(CONNECTION_FD, "rb") as file:
+            file.seek(0)
+            text = file.read()
+        os.set_inheritable(READY_FD, False)
+    except OSError as error:
+        raise LaunchError(f"descriptors 3 and 4 must be open ({error.strerror})") from None
+    try:
+        return parse_launch(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # The text holds the key: name what is wrong, quote nothing.
+        kind = f"no {error}" if isinstance(error, KeyError) else type(error).__name__
+        raise LaunchError(f"descriptor 3 is not a connection file ({kind})") from None
+
+
+def parse_launch(info: dict[str, Any]) -> Launch:
+    ours = info.pop("vivarium")
+    if len(info["key"]) < SHORTEST_KEY:
+        raise LaunchError(f"the key is shorter than {SHORTEST_KEY} characters")
+    if ours["v"] != 1:
+        raise LaunchError("this pyside knows version 1 of the launch contract only")
+    return Launch(
+        connection=info,
+        runtime_dir=str(ours["runtime_dir"]),
+        peer_pids=tuple(int(pid) for pid in ours["peer_pids"]),
+        stream_split=max(1, int(ours["stream_split"])),
+        summary_max=int(ours["summary_max"]),
+    )
+
+
+def announce_ready() -> None:
+    """Tell the daemon that every socket is bound; it may connect from now on."""
+    os.write(READY_FD, b"ready\n")
+    os.close(READY_FD)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""What SIGINT does at each moment of a kernel's life.
+
+idle      nothing: the interrupt came too late
+shielded  remembered: between request and user code, and between user code and reply; a
+          KeyboardInterrupt there would cost the reply
+running   KeyboardInterrupt in the user's code
+awaiting  an async cell: KeyboardInterrupt if its own code is running, else its task is
+          cancelled through the loop's wake-up pipe, so that a loop asleep in select notices
+"""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Interrupts:
+    """The one owner of SIGINT; all methods belong to the main thread."""
+
+    def __init__(self) -> None:
+        self.cancelled = False  # this cell's task was cancelled by an interrupt
+        self._state = "idle"
+        self._pending = False
+        self._held = 0  # depth of code that must not be cut in the middle
+        self._main = threading.get_ident()
+        self._task: asyncio.Task[Any] | None = None
+
+    def install(self) -> None:
+        """Take SIGINT, also back from a cell that had set a handler of its own."""
+        signal.signal(signal.SIGINT, self._on_signal)
+
+    def idle(self) -> None:
+        self._state = "idle"
+
+    def shield(self) -> None:
+        """A request begins: interrupts count from now on."""
+        self.install()
+        self._state = "shielded"
+        self._pending = self.cancelled = False
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """User code may run inside; an interrupt that came shortly before strikes at once."""
+        self._state = "running"
+        try:
+            self._strike()
+            yield
+        finally:
+            self._state = "shielded"
+
+    @contextmanager
+    def awaiting(self, task: "asyncio.Task[Any]") -> Iterator[None]:
+        """As running, while the loop drives the cell's task."""
+        self._task = task
+        self._state = "awaiting"
+        try:
+            yield
+        finally:
+            self._state = "running"
+            self._task = None
+
+    def hold(self) -> None:
+        """Put interrupts off in the main thread until release()."""
+        if threading.get_ident() == self._main:
+            self._held += 1
+
+    def release(self) -> None:
+        if threading.get_ident() == self._main:
+            self._held -= 1
+            if self._pending and not self._held and self._state in ("running", "awaiting"):
+                self._strike()
+
+    def _strike(self) -> None:
+        if self._pending:
+            self._pending = False
+            raise KeyboardInterrupt
+
+    def _on_signal(self, _signum: int, _frame: FrameType | None) -> None:
+        if self._state == "idle":
+            return
+        if self._state == "shielded" or self._held:
+            self._pending = True
+            return
+        task = self._task
+        if self._state == "awaiting" and task is not None:
+            loop = task.get_loop()
+            if asyncio.current_task(loop) is not task:
+                self.cancelled = True
+                loop.call_soon_threadsafe(task.cancel)
+                return
+        raise KeyboardInterrupt

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/config.h"
+
+#include "testing.h"
+
+static int load(struct config *config, struct err *err, char *const argv[],
+		char *const env[])
+{
+	enum config_verb verb;
+	int argc = 0;
+
+	while (argv[argc])
+		argc++;
+	return config_load(config, &verb, argc, argv, env, err);
+}
+#define ARGS(...) ((char *const[]){T("vivarium"), ##__VA_ARGS__, NULL})
+#define T(text) ((char *)(uintptr_t)(text))
+
+CASE(defaults_hold_without_settings)
+{
+	struct config config;
+	struct err err;
+
+	assert_int_equal(load(&config, &err, ARGS(), ARGS()), 0);
+	assert_string_equal(config.host, "127.0.0.1");
+	assert_int_equal(config.port, 8000);
+	assert_int_equal(config.max_timeout_s, 300);
+	assert_int_equal(config.output_limit, 20000);
+	assert_int_equal(config_output_chars(&config), 20000);
+}
+
+CASE(flags_win_over_the_environment)
+{
+	struct config config;
+	struct err err;
+	char *const env[] = {T("VIVARIUM_PORT=1"), T("VIVARIUM_MAX_IMAGES=2"), NULL};
+
+	assert_int_equal(load(&config, &err, ARGS(T("--port"), T("9")), env), 0);
+	assert_int_equal(config.port, 9);
+	assert_int_equal(config.max_images, 2);
+	assert_int_equal(load(&config, &err, ARGS(T("--port=10")), env), 0);
+	assert_int_equal(config.port, 10);
+}
+
+CASE(a_bad_value_is_refused_with_name_value_and_range)
+{
+	struct config config;
+	struct err err;
+	char *const env[] = {T("VIVARIUM_PORT=65536"), NULL};
+
+	assert_int_equal(load(&config, &err, ARGS(), env), -1);
+	assert_int_equal(err.kind, ERR_CONFIG);
+	assert_string_equal(
+	    err.msg, "VIVARIUM_PORT='65536' is not a whole number from 0 to 65535");
+	static const char *const bad[] = {"--port=", "--port=8x", "--port=-1",
+					  "--state-summary=2", "--log-level=loud",
+					  "--host=", "--nonsense=1", "--port"};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		assert_int_equal(load(&config, &err, ARGS(T(bad[i])), ARGS()), -1);
+}
+
+CASE(verbs_and_choices_are_understood)
+{
+	struct config config;
+	enum config_verb verb;
+	struct err err;
+
+	assert_int_equal(config_load(&config, &verb, 4,
+				     ARGS(T("--check"), T("--log-level"), T("DEBUG")),
+				     ARGS() + 1, &err),
+			 0);
+	assert_int_equal(verb, CONFIG_CHECK);
+	assert_int_equal(config.log_level, 3);
+}
+
+CASE(what_is_printed_can_be_loaded_again)
+{
+	struct config config, again;
+	struct err err;
+	char text[8192] = "", *lines[64] = {0};
+	size_t count = 0;
+	FILE *out = fmemopen(text, sizeof text, "w");
+
+	assert_int_equal(load(&config, &err, ARGS(T("--log-format=json"), T("--port=1")),
+			      ARGS()),
+			 0);
+	config_print(&config, out);
+	fclose(out);
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		lines[count++] = line;
+	assert_int_equal(load(&again, &err, ARGS(), lines), 0);
+	assert_memory_equal(&config, &again, sizeof config);
+}
+
+CASE(a_small_result_limit_lowers_the_output_limit)
+{
+	struct config config;
+	struct err err;
+
+	assert_int_equal(
+	    load(&config, &err, ARGS(T("--result-limit=262144")), ARGS()), 0);
+	assert_int_equal(config_output_chars(&config), 262144 / 4 / 48);
+}
+
+RUN(cmocka_unit_test(defaults_hold_without_settings),
+    cmocka_unit_test(flags_win_over_the_environment),
+    cmocka_unit_test(a_bad_value_is_refused_with_name_value_and_range),
+    cmocka_unit_test(verbs_and_choices_are_understood),
+    cmocka_unit_test(what_is_printed_can_be_loaded_again),
+    cmocka_unit_test(a_small_result_limit_lowers_the_output_limit))

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "mcp/session.h"
+
+#include <sodium.h>
+
+#include "testing.h"
+
+static struct sessions sessions;
+
+CASE(a_session_is_found_by_its_id_alone)
+{
+	static struct sessions restarted;
+	struct session session;
+	char id[SESSION_ID_SIZE];
+
+	session_begin(&sessions, MCP_2025_06_18, id);
+	for (const char *c = id; *c; c++)
+		assert_true(*c > 0x20 && *c < 0x7f);
+	memcpy(restarted.key, sessions.key, sizeof restarted.key);
+	assert_int_equal(session_find(&restarted, id, &session), 0);
+	assert_int_equal(session.revision, MCP_2025_06_18);
+}
+
+CASE(a_foreign_a_changed_and_a_cut_id_are_unknown)
+{
+	static struct sessions other = {.key = {1}};
+	struct session session;
+	char id[SESSION_ID_SIZE], changed[SESSION_ID_SIZE];
+
+	session_begin(&sessions, MCP_2025_11_25, id);
+	assert_int_equal(session_find(&other, id, &session), -1);
+	for (size_t i = 0; i < strlen(id); i++) {
+		memcpy(changed, id, sizeof changed);
+		changed[i] = changed[i] == 'A' ? 'Q' : 'A';
+		assert_int_equal(session_find(&sessions, changed, &session), -1);
+	}
+	id[strlen(id) - 1] = '\0';
+	assert_int_equal(session_find(&sessions, id, &session), -1);
+	assert_int_equal(session_find(&sessions, "", &session), -1);
+	assert_int_equal(session_find(&sessions, "%%%", &session), -1);
+}
+
+CASE(an_ended_session_stays_ended_and_others_live)
+{
+	struct session a, b;
+	char first[SESSION_ID_SIZE], second[SESSION_ID_SIZE];
+
+	session_begin(&sessions, MCP_2025_11_25, first);
+	session_begin(&sessions, MCP_2025_11_25, second);
+	assert_string_not_equal(first, second);
+	assert_int_equal(session_find(&sessions, first, &a), 0);
+	session_end(&sessions, &a);
+	assert_int_equal(session_find(&sessions, first, &a), -1);
+	assert_int_equal(session_find(&sessions, second, &b), 0);
+}
+
+CASE(revisions_are_known_by_name)
+{
+	for (int i = 0; i < MCP_REVISION_COUNT; i++)
+		assert_int_equal(
+		    mcp_revision_find(mcp_revision_name((enum mcp_revision)i)), i);
+	assert_int_equal(mcp_revision_find("1999-01-01"), -1);
+}
+
+RUN(cmocka_unit_test(a_session_is_found_by_its_id_alone),
+    cmocka_unit_test(a_foreign_a_changed_and_a_cut_id_are_unknown),
+    cmocka_unit_test(an_ended_session_stays_ended_and_others_live),
+    cmocka_unit_test(revisions_are_known_by_name))
