@@ -8,11 +8,11 @@
 static void on_request(struct exchange *exchange, void *arg)
 {
 	const struct workspace *workspace = arg;
-	json_auto_t *health = json_pack(
-	    "{ss ss s[{ss ss sI}]}", "status", "healthy", "version", VIVARIUM_VERSION,
-	    "workspaces", "name", workspace_name(workspace), "kernel",
-	    workspace_kernel_state(workspace), "calls",
-	    (json_int_t)workspace_calls(workspace));
+	json_auto_t *health =
+	    json_pack("{ss ss s[{ss ss sI}]}", "status", "healthy", "version",
+		      VIVARIUM_VERSION, "workspaces", "name", workspace_name(workspace),
+		      "kernel", workspace_kernel_state(workspace), "calls",
+		      (json_int_t)workspace_calls(workspace));
 	char *text = json_dumps(health, 0);
 
 	http_reply(exchange, 200, "Cache-Control: no-store\r\n", "application/json",

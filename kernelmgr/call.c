@@ -272,9 +272,9 @@ static void begin_pictures(struct call *self)
 	size_t all = self->outputs.display_count + count_png(&self->wrote);
 	size_t count = all < max ? all : max;
 
-	self->pictures = pictures_create(
-	    loop_of(self), self->workspace->place->kernels.paths,
-	    (size_t)config->max_image_side, bytes_each(config, count));
+	self->pictures =
+	    pictures_create(loop_of(self), self->workspace->place->kernels.paths,
+			    (size_t)config->max_image_side, bytes_each(config, count));
 	for (size_t i = 0; i < self->outputs.display_count; i++)
 		if (pictures_count(self->pictures) < max)
 			add_display(self, &self->outputs.displays[i]);
@@ -383,8 +383,8 @@ void call_on_death(struct call *self, const struct kernel_death *death)
 	bool timed_out = self->end == CALL_TIMED_OUT;
 
 	describe_death(self, death);
-	self->end = timed_out || self->end == CALL_CANCELLED ? CALL_KILLED
-							     : CALL_KERNEL_DIED;
+	self->end =
+	    timed_out || self->end == CALL_CANCELLED ? CALL_KILLED : CALL_KERNEL_DIED;
 	if (timed_out)
 		self->exit_code = EXIT_TIMED_OUT;
 	else if (death->status >= 0 && WIFSIGNALED(death->status))

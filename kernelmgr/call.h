@@ -55,7 +55,7 @@ enum call_end {
 
 struct outcome { /* all of it is borrowed from the call */
 	enum call_end end;
-	int exit_code; /* 0; 1 exception; n sys.exit(n); 124; 128+signal */
+	int exit_code;      /* 0; 1 exception; n sys.exit(n); 124; 128+signal */
 	const char *notice; /* whole lines about restarts, timeouts, losses; "" */
 	const struct outputs *outputs;
 	const char *late;               /* output that came between the calls; "" */

@@ -42,16 +42,16 @@ struct workspace {
 	char name[65];
 	char dir[PATH_MAX];
 	struct files *files;
-	struct kernel *kernel; /* NULL when there is none */
+	struct kernel *kernel;       /* NULL when there is none */
 	struct call_queue calls;     /* call::link; the head has the kernel */
 	struct call_queue finishing; /* call::link; their pictures are in work */
 	size_t waiting;              /* in calls */
 	bool draining;
 	unsigned long long cells;
-	json_t *summary;    /* of the last reply: what a crash would lose */
-	struct buf notice;  /* for the next call */
-	struct clip late;   /* output that belongs to no open call */
-	bool exiting;       /* the last cell called exit() */
+	json_t *summary;   /* of the last reply: what a crash would lose */
+	struct buf notice; /* for the next call */
+	struct clip late;  /* output that belongs to no open call */
+	bool exiting;      /* the last cell called exit() */
 	struct loop_timer pump;
 };
 
@@ -68,7 +68,8 @@ void call_destroy(struct call **self);
 /* workspace.c: what its calls tell it. */
 /* Soon, from the loop: gives the kernel to the call at the head of the queue. */
 void workspace_pump(struct workspace *self);
-/* Appends " (a, b, +3 more)": the names in the kernel's namespace after the last cell. */
+/* Appends " (a, b, +3 more)": the names in the kernel's namespace after the last cell.
+ */
 void workspace_list_names(const struct workspace *self, struct buf *out);
 /* The call needs the kernel no more; the next one may have it. */
 void workspace_release(struct workspace *self, struct call *call);

@@ -13,7 +13,7 @@
 
 enum { CLIP_HEAD = 1000 }; /* characters */
 
-struct clip { /* embed it; zero, with limit set */
+struct clip {         /* embed it; zero, with limit set */
 	size_t limit; /* characters kept in all, more than CLIP_HEAD */
 	size_t total; /* characters added */
 	struct buf head, tail;

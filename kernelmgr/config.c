@@ -14,7 +14,8 @@
 enum opt_type { OPT_TEXT, OPT_INT, OPT_SWITCH, OPT_CHOICE };
 
 struct opt {
-	const char *name; /* as a flag; the variable is VIVARIUM_ and this in capitals */
+	const char
+	    *name; /* as a flag; the variable is VIVARIUM_ and this in capitals */
 	enum opt_type type;
 	size_t at;           /* offset in struct config */
 	int64_t min, max;    /* of a number; of the bytes of a text */
@@ -286,8 +287,9 @@ void config_help(FILE *to)
 {
 	char name[NAME_MAX_BYTES];
 
-	fprintf(to, "usage: vivarium [--SETTING VALUE]...\n\n"
-		    "Serves live IPython kernels over MCP at http://HOST:PORT/mcp.\n\n");
+	fprintf(to,
+		"usage: vivarium [--SETTING VALUE]...\n\n"
+		"Serves live IPython kernels over MCP at http://HOST:PORT/mcp.\n\n");
 	for (size_t i = 0; i < COUNT_OF(verbs); i++)
 		if (verbs[i].help)
 			fprintf(to, "  %-16s %s\n", verbs[i].flag, verbs[i].help);

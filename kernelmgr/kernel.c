@@ -20,13 +20,13 @@
 #include "wire/utf8.h"
 
 enum {
-	STREAM_SPLIT = 256 * 1024,      /* characters in one stream message */
-	SUMMARY_MAX = 16 * 1024,        /* bytes of names in a reply's metadata */
-	IOPUB_WAITING_MAX = 200,        /* messages here; the rest waits in the kernel */
+	STREAM_SPLIT = 256 * 1024, /* characters in one stream message */
+	SUMMARY_MAX = 16 * 1024,   /* bytes of names in a reply's metadata */
+	IOPUB_WAITING_MAX = 200,   /* messages here; the rest waits in the kernel */
 	PROBE_EVERY_US = 100 * 1000,
-	CRASH_OUTPUT_MAX = 4096,        /* bytes kept of what it wrote to our pipe */
-	CRASH_LINES = 3,                /* of it shown when it dies */
-	CLOSING_TURNS_MAX = 40,         /* of CLOSING's deadline while output comes */
+	CRASH_OUTPUT_MAX = 4096, /* bytes kept of what it wrote to our pipe */
+	CRASH_LINES = 3,         /* of it shown when it dies */
+	CLOSING_TURNS_MAX = 40,  /* of CLOSING's deadline while output comes */
 	READS_PER_TURN = 16,
 };
 
@@ -516,8 +516,8 @@ static int start(struct kernel *self, const char *workdir, struct err *err)
 {
 	owned(close_ends) struct ends ends = {-1, {-1, -1}, {-1, -1}, {-1, -1}, -1};
 	const struct launch_paths *paths = self->place->paths;
-	const char *const argv[] = {paths->supervisor, self->runtime_dir,
-				    paths->python, paths->pyside, NULL};
+	const char *const argv[] = {paths->supervisor, self->runtime_dir, paths->python,
+				    paths->pyside, NULL};
 
 	if (open_ends(&ends, self, err) < 0)
 		return -1;
@@ -532,8 +532,8 @@ static int start(struct kernel *self, const char *workdir, struct err *err)
 	};
 	if (watch(self, &ends.control[0], &self->control, on_control,
 		  &self->control_watch, err) < 0 ||
-	    watch(self, &ends.report[0], &self->report, on_report,
-		  &self->report_watch, err) < 0 ||
+	    watch(self, &ends.report[0], &self->report, on_report, &self->report_watch,
+		  err) < 0 ||
 	    watch(self, &ends.output[0], &self->output, on_output, &self->output_watch,
 		  err) < 0)
 		return -1;
@@ -580,9 +580,8 @@ int kernel_execute(struct kernel *self, const char *code, size_t size,
 		   char id[JMSG_ID_SIZE], struct err *err)
 {
 	json_t *content = json_pack("{ss% sb sb s{} sb sb}", "code", code, size,
-				    "silent", 0, "store_history", 1,
-				    "user_expressions", "allow_stdin", 0,
-				    "stop_on_error", 0);
+				    "silent", 0, "store_history", 1, "user_expressions",
+				    "allow_stdin", 0, "stop_on_error", 0);
 
 	if (!content)
 		return err_set(err, ERR_ARGUMENT, "the code is not valid UTF-8");

@@ -43,14 +43,14 @@ enum kernel_state {
 enum kernel_channel { KERNEL_SHELL, KERNEL_IOPUB, KERNEL_CONTROL };
 
 struct kernel_death {
-	bool started;      /* it had answered at least once */
-	bool requested;    /* we asked it to stop, or killed it */
-	int status;        /* as from waitpid(), or -1 when nobody saw it */
-	int64_t memory_kb; /* its peak resident memory; 0 unknown */
+	bool started;                  /* it had answered at least once */
+	bool requested;                /* we asked it to stop, or killed it */
+	int status;                    /* as from waitpid(), or -1 when nobody saw it */
+	int64_t memory_kb;             /* its peak resident memory; 0 unknown */
 	char last_begun[JMSG_ID_SIZE]; /* request whose code was the last to begin */
 	bool tells_begun;              /* it is a kernel that reports this */
-	char words[320];   /* "was killed by signal 9 (SIGKILL)": what follows
-			      "the kernel" in a sentence */
+	char words[320]; /* "was killed by signal 9 (SIGKILL)": what follows
+			    "the kernel" in a sentence */
 };
 
 /* All are called from the loop, never from inside a call of kernel_*(). */
@@ -66,10 +66,10 @@ struct kernel_owner {
 
 struct kernel_place { /* what all kernels of the daemon share; outlives them */
 	struct loop *loop;
-	void *zmq;                        /* zsock_context_create() */
+	void *zmq; /* zsock_context_create() */
 	const struct launch_paths *paths;
-	char *const *env;                 /* launch_env() */
-	const char *runtime_dir;          /* of the daemon, mode 0700 */
+	char *const *env;        /* launch_env() */
+	const char *runtime_dir; /* of the daemon, mode 0700 */
 };
 
 struct kernel;

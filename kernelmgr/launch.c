@@ -101,7 +101,8 @@ int launch_child(struct child **out, struct loop *loop, const struct launch *wha
 	int copies[FDS_MAX];
 	pid_t pid;
 
-	if (what->fd_count > FDS_MAX || copy_high(what->fds, what->fd_count, copies) < 0)
+	if (what->fd_count > FDS_MAX ||
+	    copy_high(what->fds, what->fd_count, copies) < 0)
 		return err_set(err, ERR_SYSTEM, "copy descriptors for %s",
 			       what->argv[0]);
 	errno = spawn(&pid, what, copies);
@@ -265,17 +266,41 @@ int launch_find(struct launch_paths *out, const char *python, struct err *err)
 	    find_part(out->pyside, here, pyside, R_OK) < 0)
 		return err_set(err, ERR_CONFIG,
 			       "vivarium-supervisor, vivarium-image or pyside is "
-			       "missing beside the program in %.120s", here);
+			       "missing beside the program in %.120s",
+			       here);
 	return find_python(out->python, here, python, err);
 }
 
 /* Passed on as they are; a name that ends in '_' stands for all that start so. */
-static const char *const passed[] = {
-    "HOME", "LANG", "LANGUAGE", "LC_", "LOGNAME", "USER", "TZ", "TMPDIR", "SHELL",
-    "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
-    "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "HTTP_PROXY",
-    "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY", "OPENBLAS_", "OMP_", "MKL_",
-    "NUMEXPR_", "MPLCONFIGDIR", "XDG_CACHE_HOME"};
+static const char *const passed[] = {"HOME",
+				     "LANG",
+				     "LANGUAGE",
+				     "LC_",
+				     "LOGNAME",
+				     "USER",
+				     "TZ",
+				     "TMPDIR",
+				     "SHELL",
+				     "LD_LIBRARY_PATH",
+				     "SSL_CERT_FILE",
+				     "SSL_CERT_DIR",
+				     "REQUESTS_CA_BUNDLE",
+				     "http_proxy",
+				     "https_proxy",
+				     "ftp_proxy",
+				     "all_proxy",
+				     "no_proxy",
+				     "HTTP_PROXY",
+				     "HTTPS_PROXY",
+				     "FTP_PROXY",
+				     "ALL_PROXY",
+				     "NO_PROXY",
+				     "OPENBLAS_",
+				     "OMP_",
+				     "MKL_",
+				     "NUMEXPR_",
+				     "MPLCONFIGDIR",
+				     "XDG_CACHE_HOME"};
 
 static bool is_passed(const char *variable)
 {
@@ -284,8 +309,9 @@ static bool is_passed(const char *variable)
 	for (size_t i = 0; i < COUNT_OF(passed); i++) {
 		size_t n = strlen(passed[i]);
 
-		if (strncmp(variable, passed[i], n) == 0 &&
-		    (n == len || (passed[i][n - 1] == '_' && len > n)))
+		bool prefix = passed[i][n - 1] == '_';
+
+		if (strncmp(variable, passed[i], n) == 0 && (prefix ? len > n : len == n))
 			return true;
 	}
 	return false;

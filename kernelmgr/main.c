@@ -35,7 +35,8 @@ enum {
 	BODY_MAX = 4 << 20,
 	KEEP_ALIVE_S = 15, /* between the comments on an event stream */
 	CONNECTIONS_MAX = 1024,
-	/* Stopping: a running cell's grace, then it is interrupted, then we go anyway. */
+	/* Stopping: a running cell's grace, then it is interrupted, then we go anyway.
+	 */
 	GRACE_US = 5 * 1000 * 1000,
 	STOP_US = 15 * 1000 * 1000,
 	LOOK_US = 20 * 1000,
@@ -160,7 +161,8 @@ static int open_directories(struct daemon *self, struct err *err)
 	struct config *config = &self->config;
 	char *real;
 
-	/* The workspace makes its directory, so it comes before what compares with it. */
+	/* The workspace makes its directory, so it comes before what compares with it.
+	 */
 	if (workspace_create(&self->workspace, &self->place, "default", config->workdir,
 			     err) < 0)
 		return -1;

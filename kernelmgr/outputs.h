@@ -15,11 +15,11 @@
 #include "wire/jmsg.h"
 
 enum {
-	DISPLAYS_MAX = 32,              /* pictures of one call that are kept at all */
-	DISPLAY_BYTES_MAX = 64 << 20,   /* of all of them together */
+	DISPLAYS_MAX = 32,            /* pictures of one call that are kept at all */
+	DISPLAY_BYTES_MAX = 64 << 20, /* of all of them together */
 };
 
-struct display { /* one image/png, as it came */
+struct display {            /* one image/png, as it came */
 	unsigned char *png; /* owned */
 	size_t size;
 };

@@ -190,8 +190,8 @@ static void on_late(void *arg)
 
 static int start_next(struct pictures *self, struct err *err)
 {
-	const char *const argv[] = {self->paths->image, self->max_side,
-				    self->max_bytes, NULL};
+	const char *const argv[] = {self->paths->image, self->max_side, self->max_bytes,
+				    NULL};
 	const char *const env[] = {NULL};
 
 	self->result = memfd_create("result", MFD_CLOEXEC);

@@ -51,8 +51,9 @@ static int default_path(char out[PATH_MAX], const char *real_workdir, struct err
 	sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
 	if (snprintf(out, PATH_MAX, "%s%s/vivarium/%s", from_home ? home : base,
 		     from_home ? "/.local/state" : "", hex) >= PATH_MAX)
-		return err_set(err, ERR_CONFIG, "the state directory's path is too "
-						"long; set VIVARIUM_STATE_DIR");
+		return err_set(err, ERR_CONFIG,
+			       "the state directory's path is too "
+			       "long; set VIVARIUM_STATE_DIR");
 	return 0;
 }
 
@@ -90,7 +91,7 @@ int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 static int make_secret(const char *path, const void *bytes, size_t size,
 		       struct err *err)
 {
-	char partial[PATH_MAX + 8];
+	char partial[PATH_MAX + 128];
 
 	snprintf(partial, sizeof partial, "%s.new", path);
 	owned(close_fd) int fd =

@@ -162,7 +162,8 @@ static void leave(const char *runtime_dir, int status)
 	_exit(status);
 }
 
-/* Reaps what has ended; returns true and tells the daemon if the kernel was among it. */
+/* Reaps what has ended; returns true and tells the daemon if the kernel was among it.
+ */
 static bool reap(pid_t kernel)
 {
 	struct rusage use;

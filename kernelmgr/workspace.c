@@ -157,7 +157,8 @@ static void note_death(struct workspace *self, const struct kernel_death *death)
 					"its kernel stopped");
 	else
 		buf_printf(&self->notice, "The kernel %s", death->words);
-	buf_text(&self->notice, "; this call runs in a new one. Its variables are gone");
+	buf_text(&self->notice,
+		 "; this call runs in a new one. Its variables are gone");
 	workspace_list_names(self, &self->notice);
 	buf_text(&self->notice, ".\n");
 }
@@ -168,7 +169,8 @@ static void on_dead(const struct kernel_death *death, void *arg)
 	struct call *head = TAILQ_FIRST(&self->calls), *call = running(self);
 
 	self->kernel = NULL;
-	if (call && call->state == CALL_SENT && !kernel_has_begun(death, call->msg_id)) {
+	if (call && call->state == CALL_SENT &&
+	    !kernel_has_begun(death, call->msg_id)) {
 		note_death(self, death);
 		call_starting(call); /* none of it ran: a new kernel may have it */
 	} else if (call) {
@@ -238,7 +240,8 @@ static void pump(void *arg)
 		kernel_stop(self->kernel);
 	if (!head || head->state >= CALL_SENT)
 		return;
-	if (recycle(self, head) || (self->kernel && kernel_state(self->kernel) != KERNEL_IDLE)) {
+	if (recycle(self, head) ||
+	    (self->kernel && kernel_state(self->kernel) != KERNEL_IDLE)) {
 		call_starting(head);
 		return;
 	}

@@ -11,10 +11,10 @@
 #include "wire/utf8.h"
 
 enum {
-	NAME_SHOWN = 64,      /* characters of one name in the footer */
-	SUMMARY_SHOWN = 80,   /* of what it is */
-	VARS_SHOWN = 40,      /* names in the footer; the structure has NAMES_MAX */
-	VARS_BYTES = 1500,    /* of the footer's line of names */
+	NAME_SHOWN = 64,    /* characters of one name in the footer */
+	SUMMARY_SHOWN = 80, /* of what it is */
+	VARS_SHOWN = 40,    /* names in the footer; the structure has NAMES_MAX */
+	VARS_BYTES = 1500,  /* of the footer's line of names */
 	NAMES_MAX = 200,
 	FILES_SHOWN = 8, /* new files in the footer; the structure has FILES_MAX */
 	FILES_MAX = 100,
@@ -31,7 +31,8 @@ const char render_schema[] =
     "\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"
     "\"result\":{\"type\":\"string\",\"description\":\"value of the last expression\"},"
     "\"error\":{\"type\":[\"object\",\"null\"],\"properties\":{\"name\":{\"type\":"
-    "\"string\"},\"message\":{\"type\":\"string\"},\"traceback\":{\"type\":\"string\"}}},"
+    "\"string\"},\"message\":{\"type\":\"string\"},\"traceback\":{\"type\":\"string\"}}"
+    "},"
     "\"earlier_output\":{\"type\":\"string\",\"description\":\"output of threads and "
     "processes that came after the cell before this one\"},"
     "\"images\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
@@ -214,8 +215,7 @@ static void add_vars(struct buf *text, const json_t *summary)
 		buf_text(text, " ");
 		show_cut(text, json_array_get(row, 1), SUMMARY_SHOWN);
 	}
-	size_t more =
-	    total - shown + (size_t)json_integer_of(summary, "more_vars", 0);
+	size_t more = total - shown + (size_t)json_integer_of(summary, "more_vars", 0);
 	if (more)
 		buf_printf(text, "%s+%zu more", shown ? "  " : "vars: ", more);
 	if (text->size > start)
@@ -310,9 +310,9 @@ static json_t *files_json(const struct files_list *list)
 		owned(buf_finish) struct buf name = {0};
 
 		files_show_name(&name, list->at[i]->path);
-		json_array_append_new(files, json_pack("{so sI}", "path",
-						       text_json(&name), "size",
-						       (json_int_t)list->at[i]->size));
+		json_array_append_new(files,
+				      json_pack("{so sI}", "path", text_json(&name),
+						"size", (json_int_t)list->at[i]->size));
 	}
 	return files;
 }
@@ -353,34 +353,34 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 	buf_text(&notice, preface);
 	buf_text(&notice, outcome->notice);
 	json_t *state = json_pack(
-	    "{so sI so si}", "vars", names_json(json_object_get(outputs->summary, "vars")),
-	    "more_vars", (json_int_t)json_integer_of(outputs->summary, "more_vars", 0),
-	    "imports", names_json(json_object_get(outputs->summary, "modules")),
-	    "workspace_files", (int)outcome->workspace->count);
-	return json_pack("{si ss so so so so so so so so sI sI so}", "exit_code",
-			 outcome->exit_code, "end", end_names[outcome->end], "notice",
-			 text_json(&notice), "stdout", text_json(&parts->out), "stderr",
-			 text_json(&parts->err), "result", text_json(&parts->result),
-			 "error", error_json(outcome, parts), "earlier_output",
-			 json_string_lossy(outcome->late, strlen(outcome->late)),
-			 "images", images_json(outcome), "files",
-			 files_json(outcome->wrote), "duration_ms",
-			 (json_int_t)(outcome->duration_us / 1000), "execution_count",
-			 (json_int_t)outputs->execution_count, "state", state);
+	    "{so sI so si}", "vars",
+	    names_json(json_object_get(outputs->summary, "vars")), "more_vars",
+	    (json_int_t)json_integer_of(outputs->summary, "more_vars", 0), "imports",
+	    names_json(json_object_get(outputs->summary, "modules")), "workspace_files",
+	    (int)outcome->workspace->count);
+	return json_pack(
+	    "{si ss so so so so so so so so sI sI so}", "exit_code", outcome->exit_code,
+	    "end", end_names[outcome->end], "notice", text_json(&notice), "stdout",
+	    text_json(&parts->out), "stderr", text_json(&parts->err), "result",
+	    text_json(&parts->result), "error", error_json(outcome, parts),
+	    "earlier_output", json_string_lossy(outcome->late, strlen(outcome->late)),
+	    "images", images_json(outcome), "files", files_json(outcome->wrote),
+	    "duration_ms", (json_int_t)(outcome->duration_us / 1000), "execution_count",
+	    (json_int_t)outputs->execution_count, "state", state);
 }
 
 /* ---- together ---- */
 
 static void add_text(json_t *content, const struct buf *text)
 {
-	json_array_append_new(content, json_pack("{ss so}", "type", "text", "text",
-						 text_json(text)));
+	json_array_append_new(
+	    content, json_pack("{ss so}", "type", "text", "text", text_json(text)));
 }
 
 static void add_image(json_t *content, const struct picture *picture)
 {
-	size_t size = sodium_base64_ENCODED_LEN(picture->size,
-						sodium_base64_VARIANT_ORIGINAL);
+	size_t size =
+	    sodium_base64_ENCODED_LEN(picture->size, sodium_base64_VARIANT_ORIGINAL);
 	owned(free_text) char *base64 = xcalloc(1, size);
 
 	sodium_bin2base64(base64, size, picture->png, picture->size,
@@ -409,8 +409,7 @@ json_t *render_outcome(const struct outcome *outcome,
 	json_t *result = json_pack("{so sb}", "content", content, "isError",
 				   outcome->end != CALL_OK);
 	if (options->revision >= MCP_2025_06_18)
-		json_object_set_new(
-		    result, "structuredContent",
-		    build_structure(outcome, &parts, options->preface));
+		json_object_set_new(result, "structuredContent",
+				    build_structure(outcome, &parts, options->preface));
 	return result;
 }

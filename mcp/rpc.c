@@ -25,8 +25,8 @@ int rpc_read(struct rpc *out, json_t *message, struct err *err)
 	if (id && !out->id)
 		return err_set(err, ERR_REQUEST,
 			       "\"id\" is neither a string nor an integer");
-	if (!method && (json_object_get(message, "result") ||
-			json_object_get(message, "error"))) {
+	if (!method &&
+	    (json_object_get(message, "result") || json_object_get(message, "error"))) {
 		out->kind = RPC_RESPONSE;
 		return 0;
 	}

@@ -26,9 +26,9 @@ enum {
 
 struct rpc { /* all of it is borrowed from the message */
 	enum rpc_kind kind;
-	json_t *id;     /* string or integer; NULL unless a request */
+	json_t *id;         /* string or integer; NULL unless a request */
 	const char *method; /* NULL in a response */
-	json_t *params; /* object; NULL when absent */
+	json_t *params;     /* object; NULL when absent */
 };
 
 /* Takes a message apart.  Fails with ERR_REQUEST and what is wrong; out->id is set if

@@ -68,9 +68,10 @@ int server_negotiate(const struct rpc *rpc, enum mcp_revision *out, struct err *
 	const char *wanted = json_text(rpc->params, "protocolVersion", NULL);
 
 	if (!wanted)
-		return err_set(err, ERR_ARGUMENT,
-			       "initialize needs params.protocolVersion, such as \"%s\"",
-			       mcp_revision_name(MCP_REVISION_COUNT - 1));
+		return err_set(
+		    err, ERR_ARGUMENT,
+		    "initialize needs params.protocolVersion, such as \"%s\"",
+		    mcp_revision_name(MCP_REVISION_COUNT - 1));
 	int found = mcp_revision_find(wanted);
 	*out = found < 0 ? MCP_REVISION_COUNT - 1 : (enum mcp_revision)found;
 	return 0;
@@ -93,8 +94,8 @@ static void answer(const struct ask *ask, json_t *message)
 
 static void on_initialize(const struct ask *ask)
 {
-	json_t *info = json_pack("{ss ss}", "name", "vivarium", "version",
-				 VIVARIUM_VERSION);
+	json_t *info =
+	    json_pack("{ss ss}", "name", "vivarium", "version", VIVARIUM_VERSION);
 
 	if (ask->context->revision >= MCP_2025_06_18)
 		json_object_set_new(info, "title", json_string("Vivarium"));

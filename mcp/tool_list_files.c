@@ -56,11 +56,10 @@ static void run(struct tool_call *self, const struct arg_value *args)
 		buf_printf(&text,
 			   "\n... and %zu%s more; list them with run_python (os.walk)",
 			   scan.count - shown, scan.more ? "+" : "");
-	tool_finish(self,
-		    tool_result(self, buf_str(&text), text.size,
-				json_pack("{so sI sb}", "files", rows, "count",
-					  (json_int_t)scan.count, "more",
-					  scan.more || scan.count > shown)));
+	tool_finish(self, tool_result(self, buf_str(&text), text.size,
+				      json_pack("{so sI sb}", "files", rows, "count",
+						(json_int_t)scan.count, "more",
+						scan.more || scan.count > shown)));
 }
 
 const struct tool tool_list_files = {

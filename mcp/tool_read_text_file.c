@@ -28,10 +28,11 @@ static void run(struct tool_call *self, const struct arg_value *args)
 			   "\n[... the file goes on: %zu of its %llu bytes are shown; "
 			   "read the rest with run_python ...]",
 			   file.text.size, (unsigned long long)file.size);
-	json_t *structure = json_pack(
-	    "{so so sI sb}", "path", json_string_lossy(args[PATH].text, args[PATH].size),
-	    "text", json_string_lossy(buf_str(&file.text), file.text.size), "size",
-	    (json_int_t)file.size, "cut", file.cut);
+	json_t *structure =
+	    json_pack("{so so sI sb}", "path",
+		      json_string_lossy(args[PATH].text, args[PATH].size), "text",
+		      json_string_lossy(buf_str(&file.text), file.text.size), "size",
+		      (json_int_t)file.size, "cut", file.cut);
 	tool_finish(self, tool_result(self, buf_str(&text), text.size, structure));
 }
 

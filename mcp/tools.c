@@ -51,9 +51,8 @@ static json_t *arg_schema(const struct tool_arg *arg)
 static json_t *input_schema(const struct tool *tool)
 {
 	json_t *properties = json_object(), *required = json_array();
-	json_t *schema =
-	    json_pack("{ss so sb}", "type", "object", "properties", properties,
-		      "additionalProperties", 0);
+	json_t *schema = json_pack("{ss so sb}", "type", "object", "properties",
+				   properties, "additionalProperties", 0);
 
 	for (const struct tool_arg *arg = tool->args; arg->name; arg++) {
 		json_object_set_new(properties, arg->name, arg_schema(arg));
@@ -73,12 +72,12 @@ static json_t *describe(const struct tool *tool, enum mcp_revision revision)
 				tool->description, "inputSchema", input_schema(tool));
 
 	if (revision >= MCP_2025_03_26)
-		json_object_set_new(
-		    row, "annotations",
-		    json_pack("{ss sb sb sb sb}", "title", tool->title, "readOnlyHint",
-			      tool->read_only, "destructiveHint", tool->destructive,
-			      "idempotentHint", tool->idempotent, "openWorldHint",
-			      tool->open_world));
+		json_object_set_new(row, "annotations",
+				    json_pack("{ss sb sb sb sb}", "title", tool->title,
+					      "readOnlyHint", tool->read_only,
+					      "destructiveHint", tool->destructive,
+					      "idempotentHint", tool->idempotent,
+					      "openWorldHint", tool->open_world));
 	if (revision >= MCP_2025_06_18) {
 		json_object_set_new(row, "title", json_string(tool->title));
 		json_object_set_new(row, "outputSchema",
@@ -140,10 +139,9 @@ static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 {
 	*out = (struct arg_value){.number = arg->fallback};
 	if (!value || json_is_null(value))
-		return arg->required
-			   ? err_set(err, ERR_ARGUMENT, "%s is missing: %s", arg->name,
-				     arg->help)
-			   : 0;
+		return arg->required ? err_set(err, ERR_ARGUMENT, "%s is missing: %s",
+					       arg->name, arg->help)
+				     : 0;
 	if (!has_type(value, arg->type))
 		return err_set(err, ERR_ARGUMENT, "%s is not a %s: %s", arg->name,
 			       type_names[arg->type], arg->help);
@@ -152,8 +150,8 @@ static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 		out->size = json_string_length(value);
 		return 0;
 	}
-	out->number = arg->type == ARG_FLAG ? json_is_true(value)
-					    : json_number_value(value);
+	out->number =
+	    arg->type == ARG_FLAG ? json_is_true(value) : json_number_value(value);
 	if (arg->type == ARG_NUMBER && out->number < arg->min)
 		return err_set(err, ERR_ARGUMENT, "%s is %g, less than %g", arg->name,
 			       out->number, arg->min);

@@ -39,8 +39,10 @@ int jmsg_split(struct jmsg_frames *out, const struct frame *frames, size_t count
 	if (at == count)
 		return err_set(err, ERR_PARSE, "a message without a delimiter");
 	if (count - at < 2 + SIGN_PARTS)
-		return err_set(err, ERR_PARSE, "a message of %zu frames after its "
-			       "delimiter", count - at - 1);
+		return err_set(err, ERR_PARSE,
+			       "a message of %zu frames after its "
+			       "delimiter",
+			       count - at - 1);
 	for (size_t i = at; i < count; i++)
 		if (frames[i].size > JMSG_FRAME_MAX)
 			return err_set(err, ERR_LIMIT,
@@ -61,8 +63,8 @@ static int verify(const struct jmsg_frames *frames, const char *key,
 	struct sign_part parts[SIGN_PARTS];
 
 	for (int i = 0; i < SIGN_PARTS; i++)
-		parts[i] = (struct sign_part){frames->parts[i].data,
-					      frames->parts[i].size};
+		parts[i] =
+		    (struct sign_part){frames->parts[i].data, frames->parts[i].size};
 	if (!sign_check(key, parts, frames->signature->data, frames->signature->size))
 		return err_set(err, ERR_PARSE, "a message with a wrong signature");
 	if (guard && !replay_is_new(guard, frames->signature->data))

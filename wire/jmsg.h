@@ -15,11 +15,11 @@
 #include "wire/zsock.h"
 
 enum {
-	JMSG_ID_SIZE = 56,             /* a message id with its NUL */
-	JMSG_FRAME_MAX = 64 << 20,     /* bytes of one frame that we accept */
+	JMSG_ID_SIZE = 56,         /* a message id with its NUL */
+	JMSG_FRAME_MAX = 64 << 20, /* bytes of one frame that we accept */
 };
 
-struct jmsg { /* embed it; zero is no message */
+struct jmsg {                                         /* embed it; zero is no message */
 	json_t *header, *parent, *metadata, *content; /* owned; objects */
 	const char *type, *id;                        /* header's; never NULL */
 	const char *parent_id;                        /* parent's msg_id, or "" */

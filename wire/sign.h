@@ -34,9 +34,9 @@ bool sign_check(const char *key, const struct sign_part parts[SIGN_PARTS],
 
 /* Signatures seen on one socket; one guard a socket, or equal messages that are
  * rightly sent on two would refuse each other. */
-struct replay_guard { /* embed it; zero remembers nothing */
-	uint64_t *ring;   /* owned; newest REPLAY_MEMORY digests in order of arrival */
-	uint64_t *slots;  /* owned; the same as a hash set, 0 is empty */
+struct replay_guard {    /* embed it; zero remembers nothing */
+	uint64_t *ring;  /* owned; newest REPLAY_MEMORY digests in order of arrival */
+	uint64_t *slots; /* owned; the same as a hash set, 0 is empty */
 	size_t next;
 };
 

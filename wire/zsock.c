@@ -75,8 +75,9 @@ static int set_int(void *zmq, int option, int value)
 static int open_socket(struct zsock *self, void *context,
 		       const struct zsock_options *options)
 {
-	static const int types[] = {
-	    [ZSOCK_DEALER] = ZMQ_DEALER, [ZSOCK_SUB] = ZMQ_SUB, [ZSOCK_PULL] = ZMQ_PULL};
+	static const int types[] = {[ZSOCK_DEALER] = ZMQ_DEALER,
+				    [ZSOCK_SUB] = ZMQ_SUB,
+				    [ZSOCK_PULL] = ZMQ_PULL};
 	int64_t message_max = options->message_max > 0 ? options->message_max : -1;
 
 	self->zmq = zmq_socket(context, types[options->type]);
@@ -189,8 +190,8 @@ int zsock_recv(struct zsock *self, struct frames *out, struct err *err)
 		more = recv_frame(self, message);
 		if (more < 0)
 			return err_set(err, ERR_SYSTEM, "receive");
-		out->at[out->count++] = (struct frame){zmq_msg_data(message),
-						       zmq_msg_size(message)};
+		out->at[out->count++] =
+		    (struct frame){zmq_msg_data(message), zmq_msg_size(message)};
 	}
 	if (more > 0 && drop_rest(self) < 0)
 		return err_set(err, ERR_SYSTEM, "receive");

@@ -37,8 +37,9 @@ enum zsock_type { ZSOCK_DEALER, ZSOCK_SUB /* of everything */, ZSOCK_PULL };
 struct zsock_options {
 	enum zsock_type type;
 	const char *endpoint;
-	int receive_max;     /* messages waiting here before the peer has to; 0: no limit */
-	int64_t message_max; /* bytes of one frame; the peer of a longer one is cut off */
+	int receive_max; /* messages waiting here before the peer has to; 0: no limit */
+	int64_t
+	    message_max; /* bytes of one frame; the peer of a longer one is cut off */
 };
 
 /* ZeroMQ's context, one a process.  Caller owns. */

@@ -57,8 +57,9 @@ CASE(head_and_tail_stay_and_the_rest_is_counted)
 	}
 	assert_int_equal(clip.total, 800000);
 	clip_render(&clip, &out);
-	assert_memory_equal(out.data, "\xe2\x82\xac"
-				      "000000\n",
+	assert_memory_equal(out.data,
+			    "\xe2\x82\xac"
+			    "000000\n",
 			    10);
 	assert_non_null(
 	    strstr(out.data, "[... 798800 of 800000 characters left out ...]"));
@@ -98,7 +99,8 @@ CASE(colours_are_taken_out)
 {
 	struct clip clip = {.limit = 1200};
 
-	add(&clip, "\x1b[0;31mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\a\x1b(B.\x1b");
+	add(&clip,
+	    "\x1b[0;31mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\a\x1b(B.\x1b");
 	check(&clip, "red linkB.");
 	clip_finish(&clip);
 }

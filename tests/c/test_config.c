@@ -52,9 +52,9 @@ CASE(a_bad_value_is_refused_with_name_value_and_range)
 	assert_int_equal(err.kind, ERR_CONFIG);
 	assert_string_equal(
 	    err.msg, "VIVARIUM_PORT='65536' is not a whole number from 0 to 65535");
-	static const char *const bad[] = {"--port=", "--port=8x", "--port=-1",
-					  "--state-summary=2", "--log-level=loud",
-					  "--host=", "--nonsense=1", "--port"};
+	static const char *const bad[] = {
+	    "--port=",          "--port=8x", "--port=-1",    "--state-summary=2",
+	    "--log-level=loud", "--host=",   "--nonsense=1", "--port"};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		assert_int_equal(load(&config, &err, ARGS(T(bad[i])), ARGS()), -1);
 }
@@ -81,9 +81,9 @@ CASE(what_is_printed_can_be_loaded_again)
 	size_t count = 0;
 	FILE *out = fmemopen(text, sizeof text, "w");
 
-	assert_int_equal(load(&config, &err, ARGS(T("--log-format=json"), T("--port=1")),
-			      ARGS()),
-			 0);
+	assert_int_equal(
+	    load(&config, &err, ARGS(T("--log-format=json"), T("--port=1")), ARGS()),
+	    0);
 	config_print(&config, out);
 	fclose(out);
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -97,8 +97,8 @@ CASE(a_small_result_limit_lowers_the_output_limit)
 	struct config config;
 	struct err err;
 
-	assert_int_equal(
-	    load(&config, &err, ARGS(T("--result-limit=262144")), ARGS()), 0);
+	assert_int_equal(load(&config, &err, ARGS(T("--result-limit=262144")), ARGS()),
+			 0);
 	assert_int_equal(config_output_chars(&config), 262144 / 4 / 48);
 }
 

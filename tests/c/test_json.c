@@ -49,7 +49,7 @@ CASE(lossy_parsing_repairs_bytes_and_escapes)
 	check_lossy("\"a\\ud800b\"", "a" FFFD "b");
 	check_lossy("\"a\\udc00b\"", "a" FFFD "b");
 	check_lossy("\"a\\ud800\\ud800\\udc00b\"", "a" FFFD "\xf0\x90\x80\x80"
-						    "b");
+						   "b");
 	check_lossy("\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80");
 	check_lossy("\"x\\u0000y\"", "x" FFFD "y");
 	/* A backslash before the u that is itself escaped is no escape. */

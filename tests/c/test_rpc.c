@@ -69,10 +69,9 @@ CASE(answers_repeat_the_id)
 
 	assert_string_equal(json_string_value(json_object_get(result, "id")), "x");
 	assert_true(json_is_null(json_object_get(error, "id")));
-	assert_string_equal(
-	    json_string_value(json_object_get(json_object_get(error, "error"),
-					      "message")),
-	    "bad \xef\xbf\xbd");
+	assert_string_equal(json_string_value(json_object_get(
+				json_object_get(error, "error"), "message")),
+			    "bad \xef\xbf\xbd");
 }
 
 RUN(cmocka_unit_test(kinds_are_told_apart),

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""One cell from request to reply: guarded streams, interrupts, and the report in the reply."""
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ipykernel.ipkernel import IPythonKernel
+from IPython.core.error import StdinNotImplementedError
+from traitlets import Type
+
+from .census import Census
+from .figures import show_left_open
+from .interrupts import Interrupts
+from .shell import ZMQInteractiveShell
+from .streams import Output
+from .summary import Namespace
+
+NO_INPUT = "input() has nobody to ask here: assign the value in the code instead"
+METADATA_VERSION = 1
+# Output belongs to the last request of these types; a probe takes no output over.
+OWNERS_OF_OUTPUT = frozenset({"execute_request", "comm_open", "comm_msg", "comm_close"})
+
+
+class Kernel(IPythonKernel):
+    shell_class = Type(ZMQInteractiveShell)
+
+    # Set by prepare(), before the first message.
+    output: Output
+    interrupts: Interrupts
+    leave: Callable[[], None]
+
+    def prepare(
+        self,
+        output: Output,
+        interrupts: Interrupts,
+        leave: Callable[[], None],
+        summary_max: int,
+    ) -> None:
+        self.output = output
+        self.interrupts = self.shell.interrupts = interrupts
+        self.leave = leave
+        self.census = Census()
+        self.census.exclude_present()
+        self.namespace = Namespace(self.shell.user_ns_hidden, summary_max)
+        self.shell.events.register("post_execute", show_left_open)
+
+    # Cells.
+
+    async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        self.shell.begin_cell()
+        self.output.restore()
+        await super().execute_request(stream, ident, parent)
+        if self.shell.exiting:
+            self.leave()
+
+    async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        reply = None
+        try:
+            with self.interrupts.running():
+                reply = await super().do_execute(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:  # outside user code, where IPython has no net
+            if reply is None:
+                reply = self._interrupted_reply(interrupt)
+        if self.shell.in_child():
+            self._end_child(reply)
+        self.output.restore()
+        self.output.settle()
+        return reply
+
+    def _interrupted_reply(self, interrupt: KeyboardInterrupt) -> dict[str, Any]:
+        shown = (KeyboardInterrupt, interrupt, None)
+        self.shell.showtraceback(shown, exception_only=True)
+        return {
+            "status": "error",
+            "ename": "KeyboardInterrupt",
+            "evalue": "",
+            "traceback": self.shell._last_traceback or [],
+            "execution_count": self.execution_count,
+            "user_expressions": {},
+            "payload": [],
+        }
+
+    def _end_child(self, reply: dict[str, Any]) -> None:
+        """A fork that ran to the end of its cell: it must not go on as a second kernel."""
+        failed = 0 if reply["status"] == "ok" else 1
+        self.output.restore()
+        self.output.flush()
+        os._exit(failed if self.shell.exit_code is None else self.shell.exit_code)
+
+    def finish_metadata(self, parent: Any, metadata: Any, reply_content: Any) -> Any:
+        metadata = super().finish_metadata(parent, metadata, reply_content)
+        metadata["vivarium"] = self._report()
+        return metadata
+
+    def _report(self) -> dict[str, Any]:
+        report: dict[str, Any] = {"v": METADATA_VERSION}
+        if self.shell.exit_code is not None:
+            report["exit_code"] = self.shell.exit_code
+        try:
+            report |= self.namespace.report(self.shell.user_ns)
+            report |= {"threads": self.census.threads(), "children": self.census.children()}
+        except Exception as error:
+            report["error"] = f"{type(error).__name__} while the namespace was summarized"
+        if self.shell.exiting:
+            report["exiting"] = True
+        return report
+
+    # Interrupts: ipykernel changes the handler here; ours stays, and changes its mind instead.
+
+    def pre_handler_hook(self) -> None:
+        self.interrupts.shield()
+
+    def post_handler_hook(self) -> None:
+        self.interrupts.idle()
+
+    @contextmanager
+    def _cancel_on_sigint(self, future: "asyncio.Task[Any]") -> Iterator[None]:
+        with self.interrupts.awaiting(future):
+            yield
+
+    # Input.
+
+    def raw_input(self, prompt: str = "") -> Any:
+        if not self._allow_stdin:
+            raise StdinNotImplementedError(NO_INPUT)
+        return super().raw_input(prompt)
+
+    def getpass(self, prompt: str = "", stream: Any = None) -> Any:
+        if not self._allow_stdin:
+            raise StdinNotImplementedError(NO_INPUT)
+        return super().getpass(prompt, stream)
+
+    # Messages and threads.
+
+    def set_parent(self, ident: Any, parent: Any, channel: str = "shell") -> None:
+        if channel == "shell" and parent["header"]["msg_type"] in OWNERS_OF_OUTPUT:
+            self.output.set_parent(parent["header"])
+        super().set_parent(ident, parent, channel)
+
+    def _initialize_thread_hooks(self) -> None:
+        """ipykernel 6.29 to 7.0 patch threading.Thread for streams that are not in use here."""
+
+    @property
+    def _supports_kernel_subshells(self) -> bool:
+        return False
+
+    async def shutdown_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """Answer and go.  Children are the supervisor's business."""
+        content = {"status": "ok", "restart": bool(parent["content"].get("restart"))}
+        self.session.send(stream, "shutdown_reply", content, parent, ident=ident)
+        topic = self._topic("shutdown")
+        self.session.send(self.iopub_socket, "shutdown_reply", content, parent, ident=topic)
+        self.leave()
+        main = threading.main_thread()
+        if threading.current_thread() is not main and main.ident is not None:
+            signal.pthread_kill(main.ident, signal.SIGINT)  # a running cell ends now

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""IPython as an agent's shell: no files, no colours for tools, no advice about leaving."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from ipykernel import zmqshell
+from IPython.core import interactiveshell
+
+from .interrupts import Interrupts
+
+OWN_CODE = os.path.dirname(__file__) + os.sep
+ADVICE = "To exit: use"  # "... 'exit', 'quit', or Ctrl-D.": wrong here, after every sys.exit()
+
+ipython_warn = interactiveshell.warn
+
+
+def warn_but_advice(message: Any, *args: Any, **kwargs: Any) -> None:
+    if not str(message).startswith(ADVICE):
+        ipython_warn(message, *args, **kwargs)
+
+
+interactiveshell.warn = warn_but_advice
+
+
+# Libraries know a kernel by the name of this class.
+class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
+    interrupts: Interrupts  # set by the kernel
+    exit_code: int | None = None  # this cell ended by SystemExit
+    exiting = False  # exit() was called
+    main_pid = os.getpid()
+
+    def begin_cell(self) -> None:
+        self.exit_code = None
+
+    def in_child(self) -> bool:
+        """A process that user code forked, not the kernel."""
+        return os.getpid() != self.main_pid
+
+    def init_environment(self) -> None:
+        """Tools shall write plain text and never wait in a pager."""
+        os.environ.update(TERM="dumb", PAGER="cat", GIT_PAGER="cat")
+
+    def ask_exit(self) -> None:
+        """exit() and quit(): the kernel goes when the reply is sent."""
+        self.exiting = not self.keepkernel_on_exit
+        self.payload_manager.write_payload(
+            {"source": "ask_exit", "keepkernel": bool(self.keepkernel_on_exit)}
+        )
+
+    async def run_code(self, code_obj: Any, result: Any = None, **kwargs: Any) -> Any:
+        failed = await super().run_code(code_obj, result, **kwargs)
+        error = result.error_in_exec if result is not None else None
+        if isinstance(error, SystemExit):
+            self.exit_code, text = exit_status(error.code)
+            if text:
+                print(text, file=sys.stderr)
+        elif self._is_interrupt(error):
+            result.error_in_exec = KeyboardInterrupt()
+        return failed
+
+    def system_piped(self, cmd: str) -> None:
+        """A command that died of an interrupt interrupts its cell too."""
+        super().system_piped(cmd)
+        if self.user_ns.get("_exit_code") == -signal.SIGINT:
+            raise KeyboardInterrupt
+
+    system = system_piped
+
+    @contextmanager
+    def _tee(self, channel: str) -> Iterator[None]:
+        """IPython 9 keeps a copy of all output here; it would grow without limit."""
+        yield
+
+    def _is_interrupt(self, error: object) -> bool:
+        """An await that was cancelled because the user interrupted it."""
+        return isinstance(error, asyncio.CancelledError) and self.interrupts.cancelled
+
+    def _get_exc_info(self, exc_tuple: Any = None) -> Any:
+        """The exception without our own frames; the cause of it too."""
+        _, value, trace = super()._get_exc_info(exc_tuple)
+        trace = without_own_frames(trace)
+        if self._is_interrupt(value):
+            value = KeyboardInterrupt().with_traceback(trace)
+        hide_own_frames(value)
+        return type(value), value, trace
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
+        if self.in_child():  # it has no socket
+            print("\n".join(stb), file=sys.stderr)
+        else:
+            super()._showtraceback(etype, evalue, stb)
+
+
+def exit_status(code: object) -> tuple[int, str]:
+    """What python would make of SystemExit(code): a status, and a text for stderr."""
+    if code is None:
+        return 0, ""
+    if isinstance(code, int):
+        return code & 255, ""
+    return 1, str(code)
+
+
+def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and is_own(trace):
+        trace = trace.tb_next
+    last = trace
+    while last is not None and last.tb_next is not None:
+        if is_own(last.tb_next):
+            last.tb_next = last.tb_next.tb_next
+        else:
+            last = last.tb_next
+    return trace
+
+
+def is_own(trace: TracebackType) -> bool:
+    return trace.tb_frame.f_code.co_filename.startswith(OWN_CODE)
+
+
+def hide_own_frames(error: BaseException | None) -> None:
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        error = waiting.pop()
+        if error is not None and id(error) not in seen:
+            seen.add(id(error))
+            error.__traceback__ = without_own_frames(error.__traceback__)
+            waiting += [error.__cause__, error.__context__]
