@@ -22,8 +22,10 @@ static const struct {
 	const char *name;
 	unsigned next;
 	int deadline_s;
+	const char *then;
 } rows[] = {
-#define X(id, text, next, deadline_s, then) [CALL_##id] = {text, next, deadline_s},
+#define X(id, text, next, deadline_s, then)                                            \
+	[CALL_##id] = {text, next, deadline_s, then},
     CALL_STATES(X)
 #undef X
 };
@@ -49,6 +51,28 @@ static long long seconds_run(const struct call *self)
 static struct loop *loop_of(const struct call *self)
 {
 	return self->workspace->place->kernels.loop;
+}
+
+static void print_deadline(int deadline_s, const char *then, FILE *to)
+{
+	if (deadline_s == CALL_OWN_TIMEOUT)
+		fprintf(to, " | its timeout | %s |\n", then);
+	else if (deadline_s > 0)
+		fprintf(to, " | %d s | %s |\n", deadline_s, then);
+	else
+		fprintf(to, " | - | - |\n");
+}
+
+void call_states_markdown(FILE *to)
+{
+	fprintf(to, "| state | may become | deadline | then |\n|---|---|---|---|\n");
+	for (int i = 0; i < CALL_STATE_COUNT; i++) {
+		fprintf(to, "| %s |", rows[i].name);
+		for (int next = 0; next < CALL_STATE_COUNT; next++)
+			if (rows[i].next & (1u << next))
+				fprintf(to, " %s", rows[next].name);
+		print_deadline(rows[i].deadline_s, rows[i].then, to);
+	}
 }
 
 /* The only way to change state. */

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "kernelmgr/files.h"
 #include "kernelmgr/outputs.h"
@@ -86,5 +87,7 @@ void call_cancel(struct call *self);
 
 enum call_state call_state(const struct call *self);
 const char *call_state_name(enum call_state state);
+/* The rows as a Markdown table, for ARCHITECTURE.md. */
+void call_states_markdown(FILE *to);
 
 #endif

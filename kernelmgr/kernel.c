@@ -63,8 +63,10 @@ static const struct {
 	const char *name;
 	unsigned next;
 	double deadline_s;
+	const char *then;
 } rows[] = {
-#define X(id, text, next, deadline_s, then) [KERNEL_##id] = {text, next, deadline_s},
+#define X(id, text, next, deadline_s, then)                                            \
+	[KERNEL_##id] = {text, next, deadline_s, then},
     KERNEL_STATES(X)
 #undef X
 };
@@ -85,6 +87,22 @@ const char *kernel_state_name(enum kernel_state state)
 pid_t kernel_pid(const struct kernel *self)
 {
 	return self->pid;
+}
+
+void kernel_states_markdown(FILE *to)
+{
+	fprintf(to, "| state | may become | deadline | then |\n|---|---|---|---|\n");
+	for (int i = 0; i < KERNEL_STATE_COUNT; i++) {
+		fprintf(to, "| %s |", rows[i].name);
+		for (int next = 0; next < KERNEL_STATE_COUNT; next++)
+			if (rows[i].next & (1u << next))
+				fprintf(to, " %s", rows[next].name);
+		if (rows[i].deadline_s > 0)
+			fprintf(to, " | %g s | %s |\n", rows[i].deadline_s,
+				rows[i].then);
+		else
+			fprintf(to, " | - | - |\n");
+	}
 }
 
 /* The only way to change state. */

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "kernelmgr/launch.h"
@@ -85,6 +86,8 @@ void kernel_destroy(struct kernel **self);
 
 enum kernel_state kernel_state(const struct kernel *self);
 const char *kernel_state_name(enum kernel_state state);
+/* The rows as a Markdown table, for ARCHITECTURE.md. */
+void kernel_states_markdown(FILE *to);
 /* Of the kernel process; 0 before it has started. */
 pid_t kernel_pid(const struct kernel *self);
 

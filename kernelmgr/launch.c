@@ -219,16 +219,24 @@ void launch_sweep_orphans(struct loop *loop)
 /* ---- paths and environment ---- */
 
 /* The first of the candidates that exists; those without a leading slash are
- * relative to the program's directory. */
+ * relative to the program's directory, "../" to the one above it. */
 static int find_part(char out[PATH_MAX], const char *here,
 		     const char *const candidates[], int mode)
 {
-	for (; *candidates; candidates++) {
-		bool absolute = (*candidates)[0] == '/';
-		int len = snprintf(out, PATH_MAX, "%s%s%s", absolute ? "" : here,
-				   absolute ? "" : "/", *candidates);
+	int above = (int)(strrchr(here, '/') - here);
 
-		if (len < PATH_MAX && access(out, mode) == 0)
+	for (; *candidates; candidates++) {
+		const char *part = *candidates;
+		int len = (int)strlen(here);
+
+		if (strncmp(part, "../", 3) == 0) {
+			len = above;
+			part += 3;
+		}
+		int all = part[0] == '/'
+			      ? snprintf(out, PATH_MAX, "%s", part)
+			      : snprintf(out, PATH_MAX, "%.*s/%s", len, here, part);
+		if (all < PATH_MAX && access(out, mode) == 0)
 			return 0;
 	}
 	return -1;
@@ -311,7 +319,8 @@ static bool is_passed(const char *variable)
 
 		bool prefix = passed[i][n - 1] == '_';
 
-		if (strncmp(variable, passed[i], n) == 0 && (prefix ? len > n : len == n))
+		if (strncmp(variable, passed[i], n) == 0 &&
+		    (prefix ? len > n : len == n))
 			return true;
 	}
 	return false;

@@ -4,7 +4,6 @@
  * apart in the reverse order.  The one file that sees everything.
  */
 #include <errno.h>
-#include <libwebsockets.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "api/health.h"
+#include "kernelmgr/call.h"
 #include "kernelmgr/check.h"
 #include "kernelmgr/config.h"
 #include "kernelmgr/launch.h"
@@ -126,12 +126,6 @@ static int watch_signals(struct daemon *self, struct err *err)
 }
 
 /* ---- starting ---- */
-
-static void on_lws_log(int level, const char *line)
-{
-	log_line(level == LLL_ERR ? LOG_WARN : LOG_DEBUG, "libwebsockets", "%.*s",
-		 (int)strcspn(line, "\n"), line);
-}
 
 static void raise_file_limit(void)
 {
@@ -249,7 +243,6 @@ static int serve(struct daemon *self, char *const env[])
 
 	self->runtime_lock = -1;
 	raise_file_limit();
-	lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
 	if (start(self, env, &err) < 0) {
 		log_error("vivarium", "cannot start: %s", err.msg);
 		finish(self);
@@ -264,6 +257,27 @@ static int serve(struct daemon *self, char *const env[])
 	finish(self);
 	log_info("vivarium", "stopped");
 	return 0;
+}
+
+/* Every table that a document shows, between the marks that it has there. */
+static void print_tables(void)
+{
+	static const struct {
+		const char *name;
+		void (*print)(FILE *to);
+	} tables[] = {
+	    {"tools", tools_markdown},
+	    {"settings", config_help_markdown},
+	    {"errors", err_markdown},
+	    {"kernel states", kernel_states_markdown},
+	    {"call states", call_states_markdown},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(tables); i++) {
+		printf("<!-- begin %s -->\n", tables[i].name);
+		tables[i].print(stdout);
+		printf("<!-- end %s -->\n", tables[i].name);
+	}
 }
 
 int main(int argc, char **argv)
@@ -293,9 +307,7 @@ int main(int argc, char **argv)
 		config_help(stdout);
 		return 0;
 	case CONFIG_HELP_MARKDOWN:
-		config_help_markdown(stdout);
-		printf("\n");
-		tools_markdown(stdout);
+		print_tables();
 		return 0;
 	case CONFIG_VERSION:
 		printf("vivarium %s\n", VIVARIUM_VERSION);

@@ -60,3 +60,11 @@ int err_wrap(struct err *err, const char *fmt, ...)
 	memcpy(err->msg, whole, sizeof whole);
 	return -1;
 }
+
+void err_markdown(FILE *to)
+{
+	fprintf(to, "| kind | JSON-RPC code | what to do |\n|---|---|---|\n");
+	for (int i = ERR_OK + 1; i < ERR_KIND_COUNT; i++)
+		fprintf(to, "| %s | %d | %s |\n", kinds[i].name, kinds[i].rpc,
+			kinds[i].advice);
+}

@@ -8,6 +8,8 @@
 #ifndef WIRE_ERR_H
 #define WIRE_ERR_H
 
+#include <stdio.h>
+
 /* One row per kind of failure: enum name, wire name, JSON-RPC code, and what the
  * caller should do next ("" where the message says it all).  The README's error
  * table is printed from these rows. */
@@ -49,6 +51,8 @@ const char *err_name(enum err_kind kind);
 /* JSON-RPC 2.0 section 5.1 code. */
 int err_rpc_code(enum err_kind kind);
 const char *err_advice(enum err_kind kind);
+/* The rows as a Markdown table, for the README. */
+void err_markdown(FILE *to);
 
 /* Hands over ownership: the value leaves, NULL stays. */
 #define take(p)                                                                        \

@@ -3,8 +3,10 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "wire/log.h"
 #include "wire/mem.h"
 
 enum { HEADER_TIMEOUT_S = 5 }; /* lws: headers, and the pause between body reads */
@@ -56,6 +58,13 @@ static const struct lws_protocols protocols[] = {
     {.name = NULL},
 };
 
+/* What lws has to say goes where all else goes; its warnings are about peers. */
+static void on_lws_log(int level, const char *line)
+{
+	log_line(level == LLL_ERR ? LOG_WARN : LOG_DEBUG, "libwebsockets", "%.*s",
+		 (int)strcspn(line, "\n"), line);
+}
+
 int loop_create(struct loop **out, size_t read_size, struct err *err)
 {
 	struct loop *self = xcalloc(1, sizeof *self);
@@ -68,6 +77,7 @@ int loop_create(struct loop **out, size_t read_size, struct err *err)
 	    .fd_limit_per_thread = LOOP_FD_MAX,
 	};
 
+	lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
 	self->lws = lws_create_context(&info);
 	if (!self->lws)
 		return err_set(err, ERR_SYSTEM, "create the event loop");

@@ -31,7 +31,7 @@ def absent(*names: str) -> Iterator[None]:
             del sys.modules[name]
 
 
-SLOW = ("debugpy", "jedi", "psutil")
+SLOW = ("debugpy", "jedi")
 
 with absent(*SLOW):
     import zmq

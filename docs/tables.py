@@ -1,0 +1,40 @@
+"""Keeps the tables in README.md and ARCHITECTURE.md as the program prints them.
+
+usage: tables.py PROGRAM [--write]
+
+Without --write: says which tables are stale and fails if one is.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
+BLOCK = re.compile(r"<!-- begin (?P<name>[a-z ]+) -->\n.*?<!-- end (?P=name) -->\n", re.S)
+
+
+def printed(program: str) -> dict[str, str]:
+    """Every block that the program knows, by name."""
+    run = subprocess.run([program, "--help-markdown"], capture_output=True, text=True, check=True)
+    return {match["name"]: match[0] for match in BLOCK.finditer(run.stdout)}
+
+
+def main() -> int:
+    """Compare, or write, all blocks of all documents."""
+    blocks, stale = printed(sys.argv[1]), []
+    for document in DOCUMENTS:
+        old = document.read_text()
+        new = BLOCK.sub(lambda match: blocks[match["name"]], old)
+        if new != old and "--write" in sys.argv:
+            document.write_text(new)
+        elif new != old:
+            stale.append(document.name)
+    for name in stale:
+        print(f"{name} is stale; run `make tables`")
+    return bool(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
