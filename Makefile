@@ -3,7 +3,7 @@
 PY_TOOLS := .venv-dev/bin
 JOBS ?= $(shell nproc)
 
-.PHONY: help run build test demo check-style format lock clean
+.PHONY: help run build test demo tables check-style format lock clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -25,6 +25,9 @@ demo: ## play the README's tour with the official MCP client
 	@deploy/setup.sh test
 	@$(MAKE) --no-print-directory build
 	@$(PY_TOOLS)/python tests/demo.py build/vivarium
+
+tables: build ## write the generated tables of README.md and ARCHITECTURE.md anew
+	@python3 docs/tables.py build/vivarium --write
 
 check-style: ## clang-format, ruff and mypy, without changing anything
 	@tests/check_style

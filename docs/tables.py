@@ -1,8 +1,9 @@
-"""Keeps the tables in README.md and ARCHITECTURE.md as the program prints them.
+"""Keeps the generated parts of README.md and ARCHITECTURE.md as the program prints them.
 
-usage: tables.py PROGRAM [--write]
+usage: tables.py PROGRAM [--write] [--tour FILE]
 
-Without --write: says which tables are stale and fails if one is.
+Without --write: says which documents are stale and fails if one is.  The tour is the
+transcript of tests/demo.py; it is replaced only when --tour names a new one.
 """
 
 import re
@@ -21,13 +22,16 @@ def printed(program: str) -> dict[str, str]:
     return {match["name"]: match[0] for match in BLOCK.finditer(run.stdout)}
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Compare, or write, all blocks of all documents."""
-    blocks, stale = printed(sys.argv[1]), []
+    blocks, stale = printed(arguments[0]), []
+    if "--tour" in arguments:
+        tour = Path(arguments[arguments.index("--tour") + 1]).read_text()
+        blocks["tour"] = f"<!-- begin tour -->\n{tour}<!-- end tour -->\n"
     for document in DOCUMENTS:
         old = document.read_text()
-        new = BLOCK.sub(lambda match: blocks[match["name"]], old)
-        if new != old and "--write" in sys.argv:
+        new = BLOCK.sub(lambda match: blocks.get(match["name"], match[0]), old)
+        if new != old and "--write" in arguments:
             document.write_text(new)
         elif new != old:
             stale.append(document.name)
@@ -37,4 +41,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

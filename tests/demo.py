@@ -32,8 +32,7 @@ CELLS = [
     "by_region = sales.groupby('region').amount.sum()\nby_region",
     "ax = by_region.plot.bar(title='Sales by region', rot=0)",
 ]
-AFTER_DEATH = "by_region = pd.read_csv('sales.csv')"
-AGAIN = "import pandas as pd\npd.read_csv('sales.csv').amount.sum()"
+AFTER_DEATH = "import pandas as pd\nint(pd.read_csv('sales.csv').amount.sum())"
 
 
 def start(program: Path, place: Path) -> tuple[subprocess.Popen[str], str]:
@@ -89,11 +88,9 @@ async def converse(url: str, daemon: subprocess.Popen[str], place: Path) -> None
         print("There is a file `sales.csv` in the workspace. Each cell is one call:")
         for code in CELLS:
             await run(client, code, place)
-        print("\nNow somebody kills the kernel (`kill -9`). The next call says so:")
+        print("\nNow somebody kills the kernel (`kill -9`). The next call says so, and works:")
         os.kill(kernel_of(daemon), signal.SIGKILL)
         await run(client, AFTER_DEATH, place)
-        print("\nand the one after it goes on:")
-        await run(client, AGAIN, place)
 
 
 def main() -> None:
