@@ -128,8 +128,9 @@ void outputs_reply(struct outputs *self, const struct jmsg *message)
 	/* "abort": what some kernels say for "aborted". */
 	self->aborted = strncmp(status, "abort", 5) == 0;
 	self->execution_count = json_integer_of(content, "execution_count", 0);
+	json_t *summary = json_object_get(message->metadata, "vivarium");
 	json_decref(self->summary);
-	self->summary = json_incref(json_object_get(message->metadata, "vivarium"));
+	self->summary = json_is_object(summary) ? json_incref(summary) : NULL;
 	/* The broadcast error is the same, but may still be on its way. */
 	if (strcmp(status, "error") == 0 && !self->error_name)
 		add_error(self, content);

@@ -94,7 +94,7 @@ size_t workspace_calls(const struct workspace *self)
 static size_t count_names(const struct workspace *self)
 {
 	return json_array_size(json_object_get(self->summary, "vars")) +
-	       (size_t)json_integer_of(self->summary, "more_vars", 0);
+	       json_count_of(self->summary, "more_vars");
 }
 
 void workspace_list_names(const struct workspace *self, struct buf *out)

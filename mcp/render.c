@@ -215,7 +215,7 @@ static void add_vars(struct buf *text, const json_t *summary)
 		buf_text(text, " ");
 		show_cut(text, json_array_get(row, 1), SUMMARY_SHOWN);
 	}
-	size_t more = total - shown + (size_t)json_integer_of(summary, "more_vars", 0);
+	size_t more = total - shown + json_count_of(summary, "more_vars");
 	if (more)
 		buf_printf(text, "%s+%zu more", shown ? "  " : "vars: ", more);
 	if (text->size > start)
@@ -247,17 +247,17 @@ static void add_imports(struct buf *text, const json_t *summary)
 
 static void add_background(struct buf *text, const json_t *summary)
 {
-	long long children = json_integer_of(summary, "children", 0);
-	long long threads = json_integer_of(summary, "threads", 0);
+	size_t children = json_count_of(summary, "children");
+	size_t threads = json_count_of(summary, "threads");
 
 	if (!children && !threads)
 		return;
 	buf_text(text, "still running: ");
 	if (children)
-		buf_printf(text, "%lld child process%s", children,
+		buf_printf(text, "%zu child process%s", children,
 			   children == 1 ? "" : "es");
 	if (threads)
-		buf_printf(text, "%s%lld thread%s", children ? ", " : "", threads,
+		buf_printf(text, "%s%zu thread%s", children ? ", " : "", threads,
 			   threads == 1 ? "" : "s");
 	buf_text(text, "\n");
 }
@@ -355,7 +355,7 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 	json_t *state = json_pack(
 	    "{so sI so si}", "vars",
 	    names_json(json_object_get(outputs->summary, "vars")), "more_vars",
-	    (json_int_t)json_integer_of(outputs->summary, "more_vars", 0), "imports",
+	    (json_int_t)json_count_of(outputs->summary, "more_vars"), "imports",
 	    names_json(json_object_get(outputs->summary, "modules")), "workspace_files",
 	    (int)outcome->workspace->count);
 	return json_pack(

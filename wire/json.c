@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/json.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "wire/buf.h"
@@ -105,6 +106,13 @@ long long json_integer_of(const json_t *object, const char *key, long long fallb
 	const json_t *value = json_object_get(object, key);
 
 	return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+size_t json_count_of(const json_t *object, const char *key)
+{
+	long long count = json_integer_of(object, key, 0);
+
+	return count > 0 && count <= INT_MAX ? (size_t)count : 0;
 }
 
 json_t *json_string_lossy(const char *text, size_t size)

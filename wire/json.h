@@ -24,6 +24,8 @@ int json_parse_lossy(json_t **out, const char *text, size_t size,
 const char *json_text(const json_t *object, const char *key, const char *fallback);
 /* The member as a number, or fallback when it is missing or not an integer. */
 long long json_integer_of(const json_t *object, const char *key, long long fallback);
+/* The same for something counted: from 0 to INT_MAX, 0 when missing or senseless. */
+size_t json_count_of(const json_t *object, const char *key);
 /* Any bytes as a JSON string, cleaned where they are not UTF-8.  Caller owns. */
 json_t *json_string_lossy(const char *text, size_t size);
 

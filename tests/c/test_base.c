@@ -97,7 +97,8 @@ CASE(a_line_of_the_log_cannot_be_forged)
 	free(text);
 	log_setup(LOG_INFO, true);
 	text = capture(forge);
-	assert_non_null(strstr(text, "\"subject\":\"a\\u000ab\",\"text\":\"x \\\"y\\\""));
+	assert_non_null(
+	    strstr(text, "\"subject\":\"a\\u000ab\",\"text\":\"x \\\"y\\\""));
 	assert_non_null(strstr(text, "\\u001b[31m\\\\\"}\n"));
 	log_setup(LOG_INFO, false);
 	free(text);

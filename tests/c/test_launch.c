@@ -122,8 +122,7 @@ CASE(a_forgotten_child_is_reaped_in_silence)
 {
 	struct probe p = {0};
 	struct loop_timer timer = {0};
-	struct child *child =
-	    start(&p, (const char *const[]){"/bin/true", NULL}, 2);
+	struct child *child = start(&p, (const char *const[]){"/bin/true", NULL}, 2);
 	pid_t pid = child_pid(child);
 
 	child_forget(&child);
@@ -137,10 +136,13 @@ CASE(a_forgotten_child_is_reaped_in_silence)
 
 CASE(a_kernels_environment_is_built_from_scratch)
 {
-	char *ours[] = {(char *)(uintptr_t)"HOME=/h", (char *)(uintptr_t)"LC_ALL=C",
-			(char *)(uintptr_t)"VIVARIUM_TOKEN=secret",
-			(char *)(uintptr_t)"AWS_SECRET=x", (char *)(uintptr_t)"HOMER=x",
-			(char *)(uintptr_t)"LC_=x", NULL};
+	char *ours[] = {(char *)(uintptr_t) "HOME=/h",
+			(char *)(uintptr_t) "LC_ALL=C",
+			(char *)(uintptr_t) "VIVARIUM_TOKEN=secret",
+			(char *)(uintptr_t) "AWS_SECRET=x",
+			(char *)(uintptr_t) "HOMER=x",
+			(char *)(uintptr_t) "LC_=x",
+			NULL};
 	char **env = launch_env("/opt/v/bin/python", ours);
 	char all[1024] = "";
 

@@ -91,7 +91,8 @@ int main(void)
 	    cmocka_unit_test(the_default_depends_on_the_work_directory),
 	    cmocka_unit_test(state_inside_the_work_directory_is_refused),
 	    cmocka_unit_test(a_secret_is_made_once_and_private),
-	    cmocka_unit_test(a_stale_runtime_directory_is_removed_and_a_live_one_is_not),
+	    cmocka_unit_test(
+		a_stale_runtime_directory_is_removed_and_a_live_one_is_not),
 	};
 
 	return cmocka_run_group_tests_name(__FILE__, tests, set_up, tear_down);

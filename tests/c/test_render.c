@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "mcp/render.h"
+
+#include "testing.h"
+
+static struct outputs outputs;
+static struct files_list wrote;
+static struct files_scan files;
+static struct outcome outcome;
+static const struct render_options newest = {
+    .revision = MCP_2025_11_25, .footer = true, .preface = ""};
+
+static int set_up(void **state)
+{
+	(void)state;
+	outputs_init(&outputs, 2000);
+	outputs.execution_count = 7;
+	outcome = (struct outcome){.notice = "",
+				   .outputs = &outputs,
+				   .late = "",
+				   .wrote = &wrote,
+				   .workspace = &files};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	outputs_finish(&outputs);
+	return 0;
+}
+
+static void add(struct clip *clip, const char *text)
+{
+	clip_add(clip, text, strlen(text));
+}
+
+static const char *text_at(const json_t *result, size_t index)
+{
+	const json_t *item = json_array_get(json_object_get(result, "content"), index);
+
+	return json_string_value(json_object_get(item, "text"));
+}
+
+static const char *structured(const json_t *result, const char *key)
+{
+	return json_string_value(
+	    json_object_get(json_object_get(result, "structuredContent"), key));
+}
+
+CASE(nothing_to_say_is_said)
+{
+	json_auto_t *result = render_outcome(&outcome, &newest);
+
+	assert_string_equal(text_at(result, 0), "(no output)");
+	assert_string_equal(text_at(result, 1), "--- state ---\nworkspace: no files");
+	assert_true(json_is_false(json_object_get(result, "isError")));
+}
+
+CASE(all_sections_in_their_order)
+{
+	add(&outputs.out, "out");
+	add(&outputs.err, "err\n");
+	add(&outputs.result, "a\nb");
+	outcome.notice = "Notice.\n";
+	outcome.late = "late";
+	json_auto_t *result = render_outcome(&outcome, &newest);
+
+	assert_string_equal(text_at(result, 0),
+			    "Notice.\nOutput that came after the cell before this "
+			    "one:\nlate\nout\nstderr:\nerr\nOut[7]:\na\nb");
+	assert_string_equal(structured(result, "stdout"), "out");
+	assert_string_equal(structured(result, "result"), "a\nb");
+	assert_string_equal(structured(result, "notice"), "Notice.\n");
+}
+
+CASE(an_error_comes_first)
+{
+	add(&outputs.out, "before\n");
+	add(&outputs.traceback, "Traceback\n");
+	outputs.error_name = strdup("ValueError");
+	outputs.error_value = strdup("no\nsecond line");
+	outcome.end = CALL_ERROR;
+	outcome.exit_code = 1;
+	json_auto_t *result = render_outcome(&outcome, &newest);
+
+	assert_string_equal(text_at(result, 0), "Error: ValueError: no (exit code 1)\n"
+						"before\nTraceback");
+	assert_true(json_is_true(json_object_get(result, "isError")));
+	assert_string_equal(structured(result, "end"), "error");
+}
+
+CASE(system_exit_is_no_traceback)
+{
+	add(&outputs.traceback, "SystemExit: 3\n");
+	outputs.error_name = strdup("SystemExit");
+	outputs.error_value = strdup("3");
+	outcome.end = CALL_ERROR;
+	outcome.exit_code = 3;
+	json_auto_t *result = render_outcome(&outcome, &newest);
+
+	assert_string_equal(text_at(result, 0), "Exit code 3.");
+}
+
+CASE(older_revisions_get_no_structure)
+{
+	const struct render_options old = {
+	    .revision = MCP_2025_03_26, .footer = false, .preface = "Lowered.\n"};
+	json_auto_t *result = render_outcome(&outcome, &old);
+
+	assert_null(json_object_get(result, "structuredContent"));
+	assert_int_equal(json_array_size(json_object_get(result, "content")), 1);
+	assert_string_equal(text_at(result, 0), "Lowered.");
+}
+
+CASE(the_footer_lists_names_and_cuts_them)
+{
+	outputs.summary = json_loads(
+	    "{\"vars\":[[\"df\",\"2x2 [a, b]\"],[\"evil\\nname\",\"\\u202ex\"]],"
+	    "\"more_vars\":3,\"modules\":[[\"pd\",\"pandas\"],[\"os\",\"os\"]],"
+	    "\"children\":1,\"threads\":2}",
+	    0, NULL);
+	json_auto_t *result = render_outcome(&outcome, &newest);
+
+	assert_string_equal(
+	    text_at(result, 1),
+	    "--- state ---\nvars: df 2x2 [a, b]  evil\\nname \\u202ex  +3 more\n"
+	    "already imported (do not re-import): pd=pandas  os\n"
+	    "still running: 1 child process, 2 threads\nworkspace: no files");
+}
+
+CASE(a_summary_of_any_shape_is_survived)
+{
+	static const char *const shapes[] = {
+	    "{\"vars\":7,\"modules\":\"x\",\"more_vars\":\"y\",\"children\":[]}",
+	    "{\"vars\":[1,null,[],[1],[[],{}],[\"a\"],[\"b\",5]],\"modules\":[[\"a\"],{"
+	    "},"
+	    "[1,2]]}",
+	    "{\"more_vars\":-5,\"threads\":-1}"};
+
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+		json_decref(outputs.summary);
+		outputs.summary = json_loads(shapes[i], 0, NULL);
+		assert_non_null(outputs.summary);
+		json_auto_t *result = render_outcome(&outcome, &newest);
+
+		assert_true(strlen(text_at(result, 1)) < 400);
+		assert_null(strstr(text_at(result, 1), "0 more"));
+		assert_null(strstr(text_at(result, 1), "1844"));
+	}
+}
+
+CASE(ten_thousand_names_stay_a_short_footer)
+{
+	json_t *vars = json_array();
+	char name[2000];
+
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	for (int i = 0; i < 10000; i++)
+		json_array_append_new(vars, json_pack("[ss]", name, name));
+	outputs.summary = json_pack("{so}", "vars", vars);
+	json_auto_t *result = render_outcome(&outcome, &newest);
+
+	assert_true(strlen(text_at(result, 1)) < 2500);
+	assert_non_null(strstr(text_at(result, 1), " more\n"));
+}
+
+CASE(pictures_stand_between_text_and_footer)
+{
+	struct picture pictures[] = {
+	    {.png = (unsigned char *)(uintptr_t) "hello", .size = 5},
+	    {.path = (char *)(uintptr_t) "bad.png",
+	     .problem = (char *)(uintptr_t) "not a PNG file"}};
+
+	outcome.pictures = pictures;
+	outcome.picture_count = 2;
+	outcome.pictures_left_out = 1;
+	json_auto_t *result = render_outcome(&outcome, &newest);
+	const json_t *image = json_array_get(json_object_get(result, "content"), 1);
+
+	assert_string_equal(text_at(result, 0),
+			    "Picture bad.png is not shown: not a PNG file.\n"
+			    "1 more pictures are not shown (VIVARIUM_MAX_IMAGES).");
+	assert_string_equal(json_string_value(json_object_get(image, "data")),
+			    "aGVsbG8=");
+	assert_string_equal(json_string_value(json_object_get(image, "mimeType")),
+			    "image/png");
+	assert_non_null(strstr(text_at(result, 2), "--- state ---"));
+}
+
+#define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+RUN(EACH(nothing_to_say_is_said), EACH(all_sections_in_their_order),
+    EACH(an_error_comes_first), EACH(system_exit_is_no_traceback),
+    EACH(older_revisions_get_no_structure), EACH(the_footer_lists_names_and_cuts_them),
+    EACH(a_summary_of_any_shape_is_survived),
+    EACH(ten_thousand_names_stay_a_short_footer),
+    EACH(pictures_stand_between_text_and_footer))
