@@ -221,6 +221,8 @@ static void judge(struct call *self)
 	long long code = json_integer_of(outputs->summary, "exit_code",
 					 outputs->error_name || outputs->aborted);
 
+	if (code < 0 || code > 255) /* no kernel of ours says that */
+		code = 1;
 	self->exit_code = (int)code;
 	if (self->end == CALL_TIMED_OUT)
 		self->exit_code = EXIT_TIMED_OUT;
