@@ -15,6 +15,7 @@ enum {
 	EXIT_NOT_RUN = 125,
 	EXIT_TIMED_OUT = 124,
 	EXIT_SIGNALLED = 128, /* and the signal's number */
+	EXTENSIONS_MAX = 150, /* five minutes of backlog */
 };
 
 #define TO(id) (1u << CALL_##id)
@@ -234,7 +235,7 @@ static void judge(struct call *self)
 		buf_printf(&self->notice,
 			   "Timed out after %lld s and was interrupted. The kernel "
 			   "lives: its variables are kept.\n",
-			   seconds_run(self));
+			   self->interrupted_s);
 	if (self->end == CALL_CANCELLED)
 		buf_text(&self->notice, "Cancelled: the cell was interrupted. The "
 					"kernel lives: its variables are kept.\n");
@@ -348,6 +349,7 @@ void call_send(struct call *self)
 static void interrupt(struct call *self, enum call_end end)
 {
 	self->end = end;
+	self->interrupted_s = seconds_run(self);
 	set_state(self, CALL_INTERRUPTING,
 		  end == CALL_TIMED_OUT ? "timed out" : "cancelled");
 	kernel_interrupt(self->workspace->kernel);
@@ -380,6 +382,7 @@ static void look(struct call *self)
 void call_on_message(struct call *self, enum kernel_channel channel,
 		     const struct jmsg *message)
 {
+	self->messages++;
 	if (channel == KERNEL_IOPUB)
 		outputs_add(&self->outputs, message);
 	else if (strcmp(message->type, "execute_reply") == 0)
@@ -422,6 +425,17 @@ void call_on_death(struct call *self, const struct kernel_death *death)
 	end_run(self, "kernel died");
 }
 
+/* A reply can be far ahead of the output: what the kernel has printed waits in its
+ * memory until we have read it. */
+static bool output_still_comes(struct call *self)
+{
+	bool comes = self->messages != self->messages_at_deadline &&
+		     ++self->extensions <= EXTENSIONS_MAX;
+
+	self->messages_at_deadline = self->messages;
+	return comes;
+}
+
 static void on_deadline(void *arg)
 {
 	struct call *self = arg;
@@ -440,6 +454,10 @@ static void on_deadline(void *arg)
 		kernel_kill(self->workspace->kernel);
 		break; /* its death ends the call */
 	case CALL_REPLIED:
+		if (output_still_comes(self)) {
+			set_state(self, CALL_REPLIED, "output still comes");
+			break;
+		}
 		buf_text(&self->notice, "The end of the output may be missing: the "
 					"kernel did not say that it was idle.\n");
 		judge(self);

@@ -30,7 +30,8 @@
 	  "interrupt")                                                                 \
 	X(INTERRUPTING, "interrupting", TO(REPLIED) | TO(IDLED) | TO(PICTURES), 5,     \
 	  "kill the kernel")                                                           \
-	X(REPLIED, "replied", TO(PICTURES), 2, "finish without idle")                  \
+	X(REPLIED, "replied", TO(REPLIED) | TO(PICTURES), 2,                           \
+	  "finish without idle, unless output still comes")                            \
 	X(IDLED, "idled", TO(PICTURES), 2, "kill the kernel")                          \
 	X(PICTURES, "pictures", TO(DONE), 60, "finish without them")                   \
 	X(DONE, "done", 0, 0, "")

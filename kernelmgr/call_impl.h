@@ -25,6 +25,9 @@ struct call {
 	unsigned long long cell;
 	bool recycled; /* fresh: the old kernel has been sent away */
 	int64_t started_us, ended_us;
+	long long interrupted_s; /* after its start */
+	unsigned long long messages, messages_at_deadline;
+	int extensions; /* of REPLIED, while a backlog of output comes in */
 
 	enum call_end end;
 	int exit_code;
