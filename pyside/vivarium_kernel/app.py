@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .connection import Launch, announce_ready
+from .connection import Launch, Reports
 from .interrupts import Interrupts
 from .leaving import BUSY_S, leave_now, leave_within
 from .streams import Output, clean
@@ -92,7 +92,10 @@ class KernelApp(IPKernelApp):  # type: ignore[misc]
         self.init_shell()
         self.init_extensions()
         self.shell._sys_modules_keys = set(sys.modules)
-        self.kernel.prepare(self.output, self.interrupts, self.leave, self.launch.summary_max)
+        self.reports = Reports()
+        self.kernel.prepare(
+            self.output, self.interrupts, self.leave, self.reports, self.launch.summary_max
+        )
 
     def keep_crash_output(self) -> None:
         """Descriptor 2 as it is now goes to the daemon: for what must survive a crash."""
@@ -188,7 +191,7 @@ class KernelApp(IPKernelApp):  # type: ignore[misc]
     def start(self) -> None:
         self.kernel.start()
         self.io_loop = IOLoop.current()
-        announce_ready()
+        self.reports.ready()
         while not self.leaving:
             try:
                 self.io_loop.start()
@@ -245,6 +248,5 @@ def main(launch: Launch) -> None:
     config.Kernel._execute_sleep = 0.0
     KernelApp.launch = launch
     app = KernelApp.instance(config=config, kernel_class=Kernel, log_level=logging.ERROR)
-    app.ipython_dir = launch.runtime_dir
     app.initialize()
     app.start()

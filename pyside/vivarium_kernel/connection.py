@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""What the daemon hands over: the connection on descriptor 3, a pipe for "ready" on 4.
+"""What the daemon hands over: the connection on descriptor 3, a pipe for reports on 4.
 
 Descriptor 3 is read whole and closed, so the key is never in argv, environment or a file.
 """
 
 import json
 import os
+import time
 from dataclasses import dataclass
 from typing import Any
 
 CONNECTION_FD = 3
-READY_FD = 4
+REPORT_FD = 4
+NOTICE_S = 0.05  # in which a message reaches the daemon
 SHORTEST_KEY = 32  # ipykernel takes an empty key as "no signatures": never start with one
 
 
@@ -32,7 +34,7 @@ def read_launch() -> Launch:
         with open(CONNECTION_FD, "rb") as file:
             file.seek(0)
             text = file.read()
-        os.set_inheritable(READY_FD, False)
+        os.set_inheritable(REPORT_FD, False)
     except OSError as error:
         raise LaunchError(f"descriptors 3 and 4 must be open ({error.strerror})") from None
     try:
@@ -58,7 +60,25 @@ def parse_launch(info: dict[str, Any]) -> Launch:
     )
 
 
-def announce_ready() -> None:
-    """Tell the daemon that every socket is bound; it may connect from now on."""
-    os.write(READY_FD, b"ready\n")
-    os.close(READY_FD)
+class Reports:
+    """Lines to the daemon through a pipe: what is written stays when the writer dies."""
+
+    def __init__(self) -> None:
+        self._pipe = os.fstat(REPORT_FD)
+
+    def ready(self) -> None:
+        """Every socket is bound; the daemon may connect from now on."""
+        self._write("ready")
+
+    def run(self, request_id: str) -> None:
+        """The code of this request begins: from now on it may have had effects."""
+        if not self._write(f"run {request_id}"):
+            time.sleep(NOTICE_S)  # the daemon sees "busy" instead
+
+    def _write(self, line: str) -> bool:
+        try:  # the user's code may have closed the descriptor, or have put a file there
+            if not os.path.samestat(os.fstat(REPORT_FD), self._pipe):
+                return False
+            return os.write(REPORT_FD, f"{line}\n".encode()) > 0
+        except OSError:
+            return False

@@ -14,6 +14,7 @@ from IPython.core.error import StdinNotImplementedError
 from traitlets import Type
 
 from .census import Census
+from .connection import Reports
 from .figures import show_left_open
 from .interrupts import Interrupts
 from .shell import ZMQInteractiveShell
@@ -39,11 +40,13 @@ class Kernel(IPythonKernel):
         output: Output,
         interrupts: Interrupts,
         leave: Callable[[], None],
+        reports: Reports,
         summary_max: int,
     ) -> None:
         self.output = output
         self.interrupts = self.shell.interrupts = interrupts
         self.leave = leave
+        self.reports = reports
         self.census = Census()
         self.census.exclude_present()
         self.namespace = Namespace(self.shell.user_ns_hidden, summary_max)
@@ -54,6 +57,7 @@ class Kernel(IPythonKernel):
     async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
         self.shell.begin_cell()
         self.output.restore()
+        self.reports.run(parent["header"]["msg_id"])
         await super().execute_request(stream, ident, parent)
         if self.shell.exiting:
             self.leave()

@@ -43,6 +43,10 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
         """A process that user code forked, not the kernel."""
         return os.getpid() != self.main_pid
 
+    def init_ipython_dir(self, _ipython_dir: Any) -> None:
+        """Not ~/.ipython: that is for a person's own settings."""
+        super().init_ipython_dir(self.parent.profile_dir.location)
+
     def init_environment(self) -> None:
         """Tools shall write plain text and never wait in a pager."""
         os.environ.update(TERM="dumb", PAGER="cat", GIT_PAGER="cat")

@@ -211,7 +211,7 @@ class Stream(io.TextIOBase):
 
     def restore(self) -> None:
         """Be the process's stream again, whatever a cell did to it."""
-        current = getattr(sys, self.name)
+        current = getattr(sys, self.name, None)
         if current is not self:
             if type(current) is io.TextIOWrapper:
                 with suppress(OSError, ValueError):

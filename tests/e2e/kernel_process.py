@@ -103,13 +103,18 @@ class KernelProcess:
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
         self.environment |= environment or {}
         self.started = time.monotonic()
-        self.process, ready, self.log_fd = launch(
+        self.process, self.report_fd, self.log_fd = launch(
             python, json.dumps(self.connection).encode(), self.workspace, self.environment
         )
         self.log = b""
-        self._await_ready(ready)
-        self.ready_after = time.monotonic() - self.started
+        self.open = True
         self.context = zmq.Context()
+        try:
+            self._await_ready(self.report_fd)
+        except BaseException:
+            self.close()
+            raise
+        self.ready_after = time.monotonic() - self.started
         self.session = Session(key=self.key.encode())
         self.shell = self.connect(zmq.DEALER, "shell")
         self.control = self.connect(zmq.DEALER, "control")
@@ -125,13 +130,9 @@ class KernelProcess:
         return socket
 
     def _await_ready(self, fd: int) -> None:
-        try:
-            if select.select([fd], [], [], 20)[0] and os.read(fd, 64) == b"ready\n":
-                assert os.read(fd, 64) == b""  # closed at once
-                return
-            raise AssertionError(f"the kernel did not become ready: {self.crash_output()}")
-        finally:
-            os.close(fd)
+        if select.select([fd], [], [], 20)[0] and os.read(fd, 64) == b"ready\n":
+            return
+        raise AssertionError(f"the kernel did not become ready: {self.crash_output()}")
 
     def send(self, msg_type: str, content: Message, channel: str = "shell") -> str:
         message = self.session.msg(msg_type, content)
@@ -210,13 +211,16 @@ class KernelProcess:
         return self.log.decode("utf-8", "replace")
 
     def close(self) -> None:
-        if self.process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+        """May be called again."""
+        if not self.open:
+            return
+        self.open = False
+        with contextlib.suppress(ProcessLookupError):  # its children too
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(5)
         os.close(self.log_fd)
-        if hasattr(self, "context"):
-            self.context.destroy(linger=0)
+        os.close(self.report_fd)
+        self.context.destroy(linger=0)
 
     def __enter__(self) -> "KernelProcess":
         return self
