@@ -22,6 +22,10 @@ enum {
 	RPC_INTERNAL_ERROR = -32603,
 	RPC_TRANSPORT_ERROR = -32000,
 	RPC_NO_SESSION = -32001,
+	/* of 2026-07-28 */
+	RPC_HEADER_MISMATCH = -32020,
+	RPC_CAPABILITY_MISSING = -32021,
+	RPC_VERSION_UNSUPPORTED = -32022,
 };
 
 struct rpc { /* all of it is borrowed from the message */

@@ -5,10 +5,13 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "mcp/era.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/log.h"
 #include "wire/mem.h"
+
+enum { CACHE_MS = 300 * 1000 };
 
 struct request { /* a tools/call that is being answered */
 	LIST_ENTRY(request) link;
@@ -71,9 +74,10 @@ int server_negotiate(const struct rpc *rpc, enum mcp_revision *out, struct err *
 		return err_set(
 		    err, ERR_ARGUMENT,
 		    "initialize needs params.protocolVersion, such as \"%s\"",
-		    mcp_revision_name(MCP_REVISION_COUNT - 1));
+		    mcp_revision_name(MCP_STATELESS - 1));
 	int found = mcp_revision_find(wanted);
-	*out = found < 0 ? MCP_REVISION_COUNT - 1 : (enum mcp_revision)found;
+	*out = found < 0 || found >= MCP_STATELESS ? MCP_STATELESS - 1
+						   : (enum mcp_revision)found;
 	return 0;
 }
 
@@ -87,46 +91,90 @@ struct ask { /* one request on its way through a method */
 	void *arg;
 };
 
-static void answer(const struct ask *ask, json_t *message)
-{
-	ask->answer(message, ask->arg);
-}
-
-static void on_initialize(const struct ask *ask)
+static json_t *server_info(enum mcp_revision revision)
 {
 	json_t *info =
 	    json_pack("{ss ss}", "name", "vivarium", "version", VIVARIUM_VERSION);
 
-	if (ask->context->revision >= MCP_2025_06_18)
+	if (revision >= MCP_2025_06_18)
 		json_object_set_new(info, "title", json_string("Vivarium"));
-	answer(ask, rpc_result(ask->rpc->id,
-			       json_pack("{ss s{s{}} so ss}", "protocolVersion",
-					 mcp_revision_name(ask->context->revision),
-					 "capabilities", "tools", "serverInfo", info,
-					 "instructions", instructions)));
+	return info;
+}
+
+/* What 2026-07-28 wants on every result. */
+static json_t *dress(json_t *result, enum mcp_revision revision)
+{
+	if (revision < MCP_STATELESS)
+		return result;
+	json_object_set_new(result, "resultType", json_string("complete"));
+	json_object_set_new(
+	    result, "_meta",
+	    json_pack("{so}", ERA_META "serverInfo", server_info(revision)));
+	return result;
+}
+
+/* How long, and by whom, what never changes while the server runs may be kept. */
+static json_t *cacheable(json_t *result, enum mcp_revision revision)
+{
+	if (revision < MCP_STATELESS)
+		return result;
+	json_object_set_new(result, "ttlMs", json_integer(CACHE_MS));
+	json_object_set_new(result, "cacheScope", json_string("public"));
+	return result;
+}
+
+static void refuse(const struct ask *ask, json_t *error)
+{
+	ask->answer(error, ask->arg);
+}
+
+static void answer(const struct ask *ask, json_t *result)
+{
+	ask->answer(rpc_result(ask->rpc->id, dress(result, ask->context->revision)),
+		    ask->arg);
+}
+
+static void on_initialize(const struct ask *ask)
+{
+	enum mcp_revision revision = ask->context->revision;
+
+	answer(ask, json_pack("{ss s{s{}} so ss}", "protocolVersion",
+			      mcp_revision_name(revision), "capabilities", "tools",
+			      "serverInfo", server_info(revision), "instructions",
+			      instructions));
+}
+
+static void on_discover(const struct ask *ask)
+{
+	answer(ask,
+	       cacheable(json_pack("{s[s] s{s{}} ss}", "supportedVersions",
+				   mcp_revision_name(MCP_2026_07_28), "capabilities",
+				   "tools", "instructions", instructions),
+			 ask->context->revision));
 }
 
 static void on_ping(const struct ask *ask)
 {
-	answer(ask, rpc_result(ask->rpc->id, json_object()));
+	answer(ask, json_object());
 }
 
 static void on_tools_list(const struct ask *ask)
 {
+	enum mcp_revision revision = ask->context->revision;
+
 	/* All tools fit one page, so nobody can have a cursor from us. */
 	if (json_object_get(ask->rpc->params, "cursor"))
-		answer(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
 				      "unknown cursor: tools/list has one page"));
 	else
-		answer(ask, rpc_result(ask->rpc->id,
-				       json_pack("{so}", "tools",
-						 tools_list(ask->context->revision))));
+		answer(ask, cacheable(json_pack("{so}", "tools", tools_list(revision)),
+				      revision));
 }
 
 static void on_tool_done(json_t *result, void *arg)
 {
 	struct request *self = arg;
-	json_t *message = rpc_result(self->id, result);
+	json_t *message = rpc_result(self->id, dress(result, self->context.revision));
 
 	self->answer(message, self->arg);
 	request_destroy(self);
@@ -139,13 +187,13 @@ static void on_tools_call(const struct ask *ask)
 	const json_t *arguments = json_object_get(ask->rpc->params, "arguments");
 
 	if (!tool) {
-		answer(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
 				      "Unknown tool: %.100s; tools/list names them all",
 				      name ? name : "(no params.name)"));
 		return;
 	}
 	if (arguments && !json_is_object(arguments) && !json_is_null(arguments)) {
-		answer(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
 				      "params.arguments is not an object"));
 		return;
 	}
@@ -166,27 +214,54 @@ static void on_tools_call(const struct ask *ask)
 
 static const struct {
 	const char *name;
+	enum mcp_revision first, last;
 	void (*run)(const struct ask *ask);
 } methods[] = {
-    {"initialize", on_initialize},
-    {"ping", on_ping},
-    {"tools/list", on_tools_list},
-    {"tools/call", on_tools_call},
+    {"initialize", MCP_2024_11_05, MCP_2025_11_25, on_initialize},
+    {"ping", MCP_2024_11_05, MCP_2025_11_25, on_ping},
+    {"server/discover", MCP_2026_07_28, MCP_2026_07_28, on_discover},
+    {"tools/list", MCP_2024_11_05, MCP_2026_07_28, on_tools_list},
+    {"tools/call", MCP_2024_11_05, MCP_2026_07_28, on_tools_call},
 };
+
+/* Row of the method, or -1. */
+static int find_method(const char *name, enum mcp_revision revision)
+{
+	for (int i = 0; i < (int)COUNT_OF(methods); i++)
+		if (strcmp(methods[i].name, name) == 0 &&
+		    revision >= methods[i].first && revision <= methods[i].last)
+			return i;
+	return -1;
+}
+
+bool server_has_method(const char *method, enum mcp_revision revision)
+{
+	return find_method(method, revision) >= 0;
+}
 
 void server_request(struct server *self, const struct rpc *rpc,
 		    const struct server_context *context, server_answer_fn *answer_fn,
 		    void *arg)
 {
 	const struct ask ask = {self, rpc, context, answer_fn, arg};
+	int method = find_method(rpc->method, context->revision);
 
-	for (size_t i = 0; i < COUNT_OF(methods); i++)
-		if (strcmp(methods[i].name, rpc->method) == 0) {
-			methods[i].run(&ask);
-			return;
-		}
-	answer(&ask, rpc_error(rpc->id, RPC_METHOD_NOT_FOUND,
-			       "Method not found: %.100s", rpc->method));
+	if (method >= 0)
+		methods[method].run(&ask);
+	else
+		refuse(&ask, rpc_error(rpc->id, RPC_METHOD_NOT_FOUND,
+				       "Method not found: %.100s", rpc->method));
+}
+
+void server_cancel(struct server *self, const void *arg)
+{
+	struct request *request, *next;
+
+	for (request = LIST_FIRST(&self->requests); request; request = next) {
+		next = LIST_NEXT(request, link);
+		if (request->arg == arg)
+			tool_cancel(&request->tool);
+	}
 }
 
 static void on_cancelled(struct server *self, const struct rpc *rpc,

@@ -1,6 +1,6 @@
 /*
  * server - MCP itself, whatever carries it: takes one message, answers one message.
- * The revisions that begin with `initialize` (2024-11-05 to 2025-11-25).
+ * All revisions; what differs between them is in the methods' table and in few lines.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,6 +8,7 @@
 #define MCP_SERVER_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "kernelmgr/config.h"
 #include "kernelmgr/workspace.h"
@@ -35,6 +36,11 @@ void server_request(struct server *self, const struct rpc *rpc,
 		    void *arg);
 void server_notification(struct server *self, const struct rpc *rpc,
 			 const struct server_context *context);
+
+/* Whether a request of this method is known in the revision. */
+bool server_has_method(const char *method, enum mcp_revision revision);
+/* Asks all that this arg still waits for to stop; the answers still come. */
+void server_cancel(struct server *self, const void *arg);
 
 /* What `initialize` agrees on: the revision the client asks for if we speak it, else
  * our newest.  Fails if params are not what the schema demands. */

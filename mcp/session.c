@@ -5,10 +5,9 @@
 #include <string.h>
 
 static const char *const revisions[] = {
-    [MCP_2024_11_05] = "2024-11-05",
-    [MCP_2025_03_26] = "2025-03-26",
-    [MCP_2025_06_18] = "2025-06-18",
-    [MCP_2025_11_25] = "2025-11-25",
+    [MCP_2024_11_05] = "2024-11-05", [MCP_2025_03_26] = "2025-03-26",
+    [MCP_2025_06_18] = "2025-06-18", [MCP_2025_11_25] = "2025-11-25",
+    [MCP_2026_07_28] = "2026-07-28",
 };
 
 struct plain { /* what a session id says; its first byte is the layout's version */
@@ -65,7 +64,7 @@ int session_find(const struct sessions *self, const char *id, struct session *ou
 	    crypto_secretbox_open_easy((unsigned char *)&plain, sealed.box,
 				       sizeof sealed.box, sealed.nonce,
 				       self->key) < 0 ||
-	    plain.layout != LAYOUT || plain.revision >= MCP_REVISION_COUNT)
+	    plain.layout != LAYOUT || plain.revision >= MCP_STATELESS)
 		return -1;
 	out->revision = plain.revision;
 	memcpy(&out->serial, plain.serial, sizeof out->serial);

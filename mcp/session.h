@@ -12,16 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The revisions that begin with `initialize`, oldest first. */
+/* The revisions of MCP, oldest first.  Those before MCP_STATELESS begin with
+ * `initialize` and have sessions; the later ones say all in every request. */
 enum mcp_revision {
 	MCP_2024_11_05,
 	MCP_2025_03_26,
 	MCP_2025_06_18,
 	MCP_2025_11_25,
+	MCP_STATELESS,
+	MCP_2026_07_28 = MCP_STATELESS,
 	MCP_REVISION_COUNT
 };
 const char *mcp_revision_name(enum mcp_revision revision);
-/* -1 when this server does not speak it. */
+/* -1 when this server does not speak it, of either era. */
 int mcp_revision_find(const char *name);
 
 enum { SESSION_KEY_SIZE = 32, SESSION_ID_SIZE = 128, SESSIONS_ENDED_MAX = 1024 };

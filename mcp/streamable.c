@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <sys/queue.h>
 
+#include "mcp/era.h"
 #include "wire/header.h"
 #include "wire/json.h"
 #include "wire/mem.h"
@@ -32,6 +33,7 @@ struct post { /* one POST with requests in it; lives until all are answered */
 	struct exchange *exchange; /* NULL once the client has left */
 	char headers[HEADERS_MAX]; /* Mcp-Session-Id, after initialize */
 	bool batch, takes_stream, streaming;
+	bool stateless;  /* of 2026-07-28: to leave is to cancel */
 	size_t open;     /* requests not answered yet */
 	json_t *answers; /* owned: not sent yet */
 	struct loop_timer timer;
@@ -157,7 +159,8 @@ static void on_answer(json_t *message, void *arg)
 		reply_all(self);
 }
 
-/* The client has left; what it asked for goes on and its answer is dropped. */
+/* The client has left.  Up to 2025-11-25 what it asked for goes on and its answer is
+ * dropped; since then, to leave is to cancel. */
 static void on_gone(struct exchange *exchange, void *arg)
 {
 	struct post *self = arg;
@@ -167,6 +170,8 @@ static void on_gone(struct exchange *exchange, void *arg)
 	loop_timer_stop(&self->timer);
 	if (!self->open)
 		post_destroy(self);
+	else if (self->stateless)
+		server_cancel(self->owner->server, self);
 }
 
 /* ---- sessions ---- */
@@ -255,6 +260,7 @@ static void take_messages(struct streamable *self, struct exchange *exchange,
 		open += needs_answer(json_array_get(messages, i));
 	struct post *post = post_create(self, exchange, batch);
 	snprintf(post->headers, sizeof post->headers, "%s", headers);
+	post->stateless = context->revision >= MCP_STATELESS;
 	post->open = open + 1; /* ours, until all are under way */
 	for (size_t i = 0; i < count; i++)
 		take_message(post, json_array_get(messages, i), context);
@@ -290,32 +296,107 @@ static void take_initialize(struct streamable *self, struct exchange *exchange,
 	take_messages(self, exchange, messages, false, &context, headers);
 }
 
-static void take_body(struct streamable *self, struct exchange *exchange, json_t *body)
+static const char *header_or_null(struct exchange *exchange, const char *name,
+				  char *out, size_t size)
 {
-	json_auto_t *one = json_is_array(body) ? NULL : json_pack("[O]", body);
-	const json_t *messages = one ? one : body;
-	struct session session;
-	struct rpc rpc;
-	struct err err;
+	return http_header(exchange, name, out, size) >= 0 ? out : NULL;
+}
 
-	if (one && rpc_read(&rpc, body, &err) == 0 && rpc.kind == RPC_REQUEST &&
-	    strcmp(rpc.method, "initialize") == 0) {
-		take_initialize(self, exchange, &rpc, messages);
+/* A single message: of which era is it, and may it pass? */
+static enum era decide(struct exchange *exchange, const struct rpc *rpc,
+		       struct era_verdict *verdict)
+{
+	char version[64], method[256], name[1024];
+	const struct era_headers headers = {
+	    .version = header_or_null(exchange, "mcp-protocol-version", version,
+				      sizeof version),
+	    .method = header_or_null(exchange, "mcp-method", method, sizeof method),
+	    .name = header_or_null(exchange, "mcp-name", name, sizeof name),
+	};
+
+	return era_decide(rpc, &headers, server_has_method, verdict);
+}
+
+static void take_one(struct streamable *self, struct exchange *exchange,
+		     const struct rpc *rpc, const json_t *messages)
+{
+	struct session session;
+	struct era_verdict verdict;
+
+	switch (decide(exchange, rpc, &verdict)) {
+	case ERA_STATELESS:
+		take_messages(self, exchange, messages, false,
+			      &(struct server_context){.revision = verdict.revision},
+			      "");
 		return;
+	case ERA_DROPPED:
+		http_reply(exchange, 202, "", NULL, "", 0);
+		return;
+	case ERA_REFUSED:
+		reply_json(exchange, verdict.status, "", verdict.message);
+		json_decref(verdict.message);
+		return;
+	case ERA_SESSIONS:
+		break;
 	}
-	if (require_session(self, exchange, &session) < 0)
-		return;
-	const struct server_context context = {session.revision, session.serial};
-	if (!one && session.revision > MCP_2025_03_26)
+	if (rpc->kind == RPC_REQUEST && strcmp(rpc->method, "initialize") == 0)
+		take_initialize(self, exchange, rpc, messages);
+	else if (require_session(self, exchange, &session) == 0)
+		take_messages(
+		    self, exchange, messages, false,
+		    &(struct server_context){session.revision, session.serial}, "");
+}
+
+static bool claims_stateless(const json_t *batch)
+{
+	for (size_t i = 0; i < json_array_size(batch); i++)
+		if (era_claims(json_array_get(batch, i)))
+			return true;
+	return false;
+}
+
+static void take_batch(struct streamable *self, struct exchange *exchange,
+		       const json_t *batch)
+{
+	struct session session;
+	size_t count = json_array_size(batch);
+
+	if (claims_stateless(batch))
 		refuse(exchange, 400, RPC_INVALID_REQUEST,
 		       "Batches ended with revision %s; send one message per request",
 		       mcp_revision_name(MCP_2025_03_26));
-	else if (!one && (!json_array_size(body) || json_array_size(body) > BATCH_MAX))
+	else if (require_session(self, exchange, &session) < 0)
+		return;
+	else if (session.revision > MCP_2025_03_26)
 		refuse(exchange, 400, RPC_INVALID_REQUEST,
-		       "A batch holds 1 to %d messages, not %zu", BATCH_MAX,
-		       json_array_size(body));
+		       "Batches ended with revision %s; send one message per request",
+		       mcp_revision_name(MCP_2025_03_26));
+	else if (!count || count > BATCH_MAX)
+		refuse(exchange, 400, RPC_INVALID_REQUEST,
+		       "A batch holds 1 to %d messages, not %zu", BATCH_MAX, count);
 	else
-		take_messages(self, exchange, messages, !one, &context, "");
+		take_messages(
+		    self, exchange, batch, true,
+		    &(struct server_context){session.revision, session.serial}, "");
+}
+
+static void take_body(struct streamable *self, struct exchange *exchange, json_t *body)
+{
+	struct rpc rpc;
+	struct err err;
+
+	if (json_is_array(body)) {
+		take_batch(self, exchange, body);
+		return;
+	}
+	if (rpc_read(&rpc, body, &err) < 0) {
+		json_auto_t *message = rpc_error(rpc.id, err_rpc_code(err.kind),
+						 "Invalid Request: %s", err.msg);
+		reply_json(exchange, 400, "", message);
+		return;
+	}
+	json_auto_t *messages = json_pack("[O]", body);
+	take_one(self, exchange, &rpc, messages);
 }
 
 static void on_post(struct streamable *self, struct exchange *exchange)
