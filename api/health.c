@@ -7,12 +7,11 @@
 
 static void on_request(struct exchange *exchange, void *arg)
 {
-	const struct workspace *workspace = arg;
-	json_auto_t *health =
-	    json_pack("{ss ss s[{ss ss sI}]}", "status", "healthy", "version",
-		      VIVARIUM_VERSION, "workspaces", "name", workspace_name(workspace),
-		      "kernel", workspace_kernel_state(workspace), "calls",
-		      (json_int_t)workspace_calls(workspace));
+	struct workspaces_count count = workspaces_count(arg);
+	json_auto_t *health = json_pack(
+	    "{ss ss sI sI sI}", "status", "healthy", "version", VIVARIUM_VERSION,
+	    "workspaces", (json_int_t)count.workspaces, "kernels",
+	    (json_int_t)count.kernels, "calls", (json_int_t)count.calls);
 	char *text = json_dumps(health, 0);
 
 	http_reply(exchange, 200, "Cache-Control: no-store\r\n", "application/json",
@@ -20,10 +19,10 @@ static void on_request(struct exchange *exchange, void *arg)
 	free(text);
 }
 
-struct http_route health_route(struct workspace *workspace)
+struct http_route health_route(struct workspaces *workspaces)
 {
 	return (struct http_route){.path = "/health",
 				   .methods = "GET",
 				   .request = on_request,
-				   .arg = workspace};
+				   .arg = workspaces};
 }

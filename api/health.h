@@ -6,11 +6,11 @@
 #ifndef API_HEALTH_H
 #define API_HEALTH_H
 
-#include "kernelmgr/workspace.h"
+#include "kernelmgr/workspaces.h"
 #include "wire/http.h"
 
-/* Answers 200 and {"status": "healthy", "version", "workspaces": [{"name", "kernel",
- * "calls"}]}.  Borrows workspace. */
-struct http_route health_route(struct workspace *workspace);
+/* Answers 200 and {"status": "healthy", "version", "workspaces", "kernels", "calls"}:
+ * how many of each there are.  Borrows workspaces. */
+struct http_route health_route(struct workspaces *workspaces);
 
 #endif

@@ -116,6 +116,7 @@ int call_create(struct call **out, struct workspace *workspace, const char *code
 	outputs_init(&self->outputs, config_output_chars(config));
 	TAILQ_INSERT_TAIL(&workspace->calls, self, link);
 	workspace->waiting++;
+	self->noted = journal_queued(workspace->place->journal, workspace->name);
 	workspace_pump(workspace);
 	*out = self;
 	return 0;
@@ -168,6 +169,7 @@ static void deliver(void *arg)
 		 (long long)outcome.duration_us / 1000, self->exit_code,
 		 self->code.size);
 	TAILQ_REMOVE(&self->workspace->finishing, self, link);
+	journal_ended(self->workspace->place->journal, self->noted);
 	self->done(&outcome, self->arg);
 	call_destroy(&self);
 }
@@ -337,6 +339,7 @@ void call_send(struct call *self)
 	}
 	if (!self->cell)
 		self->cell = ++workspace->cells;
+	journal_begun(workspace->place->journal, self->noted, self->cell);
 	buf_add(&self->notice, buf_str(&workspace->notice), workspace->notice.size);
 	buf_finish(&workspace->notice);
 	clip_render(&workspace->late, &self->late);

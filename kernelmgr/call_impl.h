@@ -23,7 +23,8 @@ struct call {
 	struct loop_timer deadline;
 	char msg_id[JMSG_ID_SIZE];
 	unsigned long long cell;
-	bool recycled; /* fresh: the old kernel has been sent away */
+	uint64_t noted; /* its number in the journal */
+	bool recycled;  /* fresh: the old kernel has been sent away */
 	int64_t started_us, ended_us;
 	long long interrupted_s; /* after its start */
 	unsigned long long messages, messages_at_deadline;
@@ -41,7 +42,7 @@ struct call {
 TAILQ_HEAD(call_queue, call);
 
 struct workspace {
-	const struct workspace_place *place; /* borrowed */
+	struct workspace_place *place; /* borrowed */
 	char name[65];
 	char dir[PATH_MAX];
 	struct files *files;
@@ -53,6 +54,8 @@ struct workspace {
 	unsigned long long cells;
 	json_t *summary;   /* of the last reply: what a crash would lose */
 	struct buf notice; /* for the next call */
+	struct loop_timer idle;
+	bool idle_stopped; /* by the idle timer */
 	struct clip late;  /* output that belongs to no open call */
 	bool exiting;      /* the last cell called exit() */
 	struct loop_timer pump;

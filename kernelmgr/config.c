@@ -22,6 +22,7 @@ struct opt {
 	const char *choices; /* of OPT_CHOICE: separated by '|', stored as index */
 	const char *fallback;
 	const char *shown; /* the default in the help where fallback is "" */
+	bool secret;       /* not printed */
 	const char *help;
 };
 
@@ -56,6 +57,17 @@ static const struct opt options[] = {
      .help = "End each result with the --- state --- footer."},
     {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
      .help = "Calls that may wait in one workspace."},
+    {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",
+     .help = "Stop a kernel after this many seconds without a call; 0 never."},
+    {"max-kernels", OPT_INT, AT(max_kernels), 1, 1024, .fallback = "64",
+     .help = "Kernels alive at once."},
+    {"user-header", OPT_TEXT, TEXT(user_header), .fallback = "", .shown = "(none)",
+     .help = "HTTP header that names the user, such as X-User-ID; each gets a "
+	     "workspace, users/NAME below the work directory."},
+    {"proxy-secret", OPT_TEXT, TEXT(proxy_secret), .fallback = "", .shown = "(none)",
+     .secret = true,
+     .help = "The user header counts only beside X-Vivarium-Proxy-Secret with this "
+	     "value."},
     {"allowed-hosts", OPT_TEXT, TEXT(allowed_hosts), .fallback = "", .shown = "(none)",
      .help = "Host and Origin names accepted besides loopback, the bound address and "
 	     "names without a dot; separated by commas."},
@@ -257,6 +269,14 @@ int config_load(struct config *out, enum config_verb *verb, int argc,
 	return argc > 1 ? load_flags(out, verb, argv + 1, err) : 0;
 }
 
+static void print_text(const struct opt *opt, const char *text, FILE *to)
+{
+	char name[NAME_MAX_BYTES];
+
+	fprintf(to, "%s=%s\n", env_name(opt, name),
+		opt->secret && text[0] ? "(hidden)" : text);
+}
+
 void config_print(const struct config *self, FILE *to)
 {
 	struct config copy = *self; /* number_at() wants it writable */
@@ -267,8 +287,7 @@ void config_print(const struct config *self, FILE *to)
 		const int64_t *number = number_at(&copy, opt);
 
 		if (opt->type == OPT_TEXT)
-			fprintf(to, "%s=%s\n", env_name(opt, name),
-				(const char *)&copy + opt->at);
+			print_text(opt, (const char *)&copy + opt->at, to);
 		else if (opt->type == OPT_CHOICE)
 			fprintf(to, "%s=%s\n", env_name(opt, name),
 				choice_name(opt->choices, *number, choice));

@@ -27,6 +27,10 @@ struct config {
 	int64_t max_image_side; /* pixels */
 	int64_t state_summary;  /* 0 or 1 */
 	int64_t queue_limit;    /* calls waiting in one workspace */
+	int64_t idle_timeout_s; /* 0: never */
+	int64_t max_kernels;
+	char user_header[64]; /* "": one workspace for all */
+	char proxy_secret[256];
 	char allowed_hosts[1024];
 	int64_t anonymous;  /* 0 or 1 */
 	int64_t log_format; /* index into "text", "json" */

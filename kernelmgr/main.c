@@ -20,7 +20,7 @@
 #include "kernelmgr/config.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/state.h"
-#include "kernelmgr/workspace.h"
+#include "kernelmgr/workspaces.h"
 #include "mcp/server.h"
 #include "mcp/streamable.h"
 #include "mcp/tools.h"
@@ -52,7 +52,8 @@ struct daemon {
 	struct loop *loop;
 	void *zmq;
 	struct workspace_place place;
-	struct workspace *workspace;
+	struct workspaces *workspaces;
+	struct journal *journal;
 	struct server *server;
 	struct streamable *streamable;
 	struct http *http;
@@ -76,7 +77,7 @@ static void look_whether_done(void *arg)
 {
 	struct daemon *self = arg;
 
-	if (!workspace_busy(self->workspace) && !http_busy(self->http))
+	if (!workspaces_busy(self->workspaces) && !http_busy(self->http))
 		stop(self);
 	else
 		loop_timer_start(self->loop, &self->look, LOOK_US, look_whether_done,
@@ -87,7 +88,7 @@ static void end_grace(void *arg)
 {
 	struct daemon *self = arg;
 
-	workspace_interrupt(self->workspace);
+	workspaces_interrupt(self->workspaces);
 }
 
 static void on_signal(void *arg)
@@ -103,7 +104,7 @@ static void on_signal(void *arg)
 	log_info("vivarium", "signal %u: stopping; once more stops at once",
 		 info.ssi_signo);
 	http_drain(self->http);
-	workspace_drain(self->workspace);
+	workspaces_drain(self->workspaces);
 	loop_timer_start(self->loop, &self->grace, GRACE_US, end_grace, self);
 	loop_timer_start(self->loop, &self->stop, STOP_US, stop, self);
 	look_whether_done(self);
@@ -153,23 +154,20 @@ static int check_exposure(const struct config *config, struct err *err)
 static int open_directories(struct daemon *self, struct err *err)
 {
 	struct config *config = &self->config;
-	char *real;
+	owned(files_close) struct files *files = NULL;
+	owned(free_text) char *real = NULL;
 
-	/* The workspace makes its directory, so it comes before what compares with it.
-	 */
-	if (workspace_create(&self->workspace, &self->place, "default", config->workdir,
-			     err) < 0)
-		return -1;
+	if (files_open(&files, config->workdir, err) < 0) /* makes it */
+		return err_wrap(err, "VIVARIUM_WORKDIR");
 	real = realpath(config->workdir, NULL);
 	if (real && strlen(real) < sizeof config->workdir)
 		memcpy(config->workdir, real, strlen(real) + 1);
-	free(real);
 	if (state_open(self->state_dir, config->state_dir, config->workdir, err) < 0 ||
 	    state_secret(self->state_dir, "session.key", self->session_key,
 			 sizeof self->session_key, err) < 0 ||
-	    state_runtime_open(self->runtime_dir, &self->runtime_lock, err) < 0)
+	    journal_open(&self->journal, self->state_dir, err) < 0)
 		return -1;
-	return 0;
+	return state_runtime_open(self->runtime_dir, &self->runtime_lock, err);
 }
 
 static int open_doors(struct daemon *self, struct err *err)
@@ -186,11 +184,12 @@ static int open_doors(struct daemon *self, struct err *err)
 	    .comment_s = KEEP_ALIVE_S,
 	};
 
-	self->server = server_create(config, self->workspace);
-	self->streamable =
-	    streamable_create(self->loop, self->server, self->session_key);
+	self->workspaces = workspaces_create(&self->place);
+	self->server = server_create(config);
+	self->streamable = streamable_create(self->loop, self->server, self->workspaces,
+					     config, self->session_key);
 	self->routes[0] = streamable_route(self->streamable, "/mcp");
-	self->routes[1] = health_route(self->workspace);
+	self->routes[1] = health_route(self->workspaces);
 	return http_create(&self->http, self->loop, &http, self->routes,
 			   COUNT_OF(self->routes), err);
 }
@@ -203,17 +202,18 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 		return -1;
 	self->kernel_env = launch_env(self->paths.python, env);
 	self->zmq = zsock_context_create();
+	launch_adopt_orphans();
+	if (open_directories(self, err) < 0 || watch_signals(self, err) < 0)
+		return -1;
 	self->place = (struct workspace_place){
 	    .config = &self->config,
+	    .journal = self->journal,
 	    .kernels = {.loop = self->loop,
 			.zmq = self->zmq,
 			.paths = &self->paths,
 			.env = self->kernel_env,
 			.runtime_dir = self->runtime_dir},
 	};
-	launch_adopt_orphans();
-	if (open_directories(self, err) < 0 || watch_signals(self, err) < 0)
-		return -1;
 	return open_doors(self, err);
 }
 
@@ -228,7 +228,8 @@ static void finish(struct daemon *self)
 	server_destroy(&self->server);
 	if (self->streamable)
 		streamable_destroy(&self->streamable);
-	workspace_destroy(&self->workspace);
+	workspaces_destroy(&self->workspaces);
+	journal_close(&self->journal);
 	loop_destroy(&self->loop);
 	http_destroy(&self->http);
 	zsock_context_destroy(&self->zmq);
@@ -250,6 +251,11 @@ static int serve(struct daemon *self, char *const env[])
 	}
 	log_info("vivarium", "version %s, work directory %s, kernels by %s",
 		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
+	if (self->config.user_header[0] && !self->config.proxy_secret[0])
+		log_warn("vivarium",
+			 "whoever reaches this port can name any user in %s, cells "
+			 "included; set VIVARIUM_PROXY_SECRET",
+			 self->config.user_header);
 	bool v6 = strchr(self->config.host, ':') != NULL;
 	log_info("vivarium", "ready http://%s%s%s:%d/mcp", v6 ? "[" : "",
 		 self->config.host, v6 ? "]" : "", http_port(self->http));

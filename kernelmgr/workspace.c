@@ -15,7 +15,7 @@ enum { NAMES_LISTED = 12 };
 
 static void pump(void *arg);
 
-int workspace_create(struct workspace **out, const struct workspace_place *place,
+int workspace_create(struct workspace **out, struct workspace_place *place,
 		     const char *name, const char *dir, struct err *err)
 {
 	owned(workspace_destroy) struct workspace *self = xcalloc(1, sizeof *self);
@@ -28,6 +28,7 @@ int workspace_create(struct workspace **out, const struct workspace_place *place
 	snprintf(self->dir, sizeof self->dir, "%s", dir);
 	if (files_open(&self->files, dir, err) < 0)
 		return err_wrap(err, "workspace %s", name);
+	journal_tell_lost(place->journal, name, &self->notice);
 	*out = take(&self);
 	return 0;
 }
@@ -49,8 +50,11 @@ void workspace_destroy(struct workspace **self)
 	if (!dead)
 		return;
 	loop_timer_stop(&dead->pump);
+	loop_timer_stop(&dead->idle);
 	destroy_all(&dead->calls);
 	destroy_all(&dead->finishing);
+	if (dead->kernel)
+		dead->place->kernels_alive--;
 	kernel_destroy(&dead->kernel);
 	files_close(&dead->files);
 	json_decref(dead->summary);
@@ -74,14 +78,9 @@ const struct files *workspace_files(const struct workspace *self)
 	return self->files;
 }
 
-const char *workspace_kernel_state(const struct workspace *self)
+bool workspace_has_kernel(const struct workspace *self)
 {
-	return self->kernel ? kernel_state_name(kernel_state(self->kernel)) : "none";
-}
-
-pid_t workspace_kernel_pid(const struct workspace *self)
-{
-	return self->kernel ? kernel_pid(self->kernel) : 0;
+	return self->kernel != NULL;
 }
 
 size_t workspace_calls(const struct workspace *self)
@@ -120,6 +119,7 @@ static void forget_names(struct workspace *self)
 	json_decref(self->summary);
 	self->summary = NULL;
 	self->exiting = false;
+	self->idle_stopped = false;
 }
 
 /* ---- the kernel ---- */
@@ -155,6 +155,11 @@ static void note_death(struct workspace *self, const struct kernel_death *death)
 	if (self->exiting)
 		buf_text(&self->notice, "The cell before this one called exit(), so "
 					"its kernel stopped");
+	else if (self->idle_stopped)
+		buf_printf(&self->notice,
+			   "The kernel was stopped after %lld s without a call "
+			   "(VIVARIUM_IDLE_TIMEOUT)",
+			   (long long)self->place->config->idle_timeout_s);
 	else
 		buf_printf(&self->notice, "The kernel %s", death->words);
 	buf_text(&self->notice,
@@ -169,6 +174,7 @@ static void on_dead(const struct kernel_death *death, void *arg)
 	struct call *head = TAILQ_FIRST(&self->calls), *call = running(self);
 
 	self->kernel = NULL;
+	self->place->kernels_alive--;
 	if (call && call->state == CALL_SENT &&
 	    !kernel_has_begun(death, call->msg_id)) {
 		note_death(self, death);
@@ -177,7 +183,7 @@ static void on_dead(const struct kernel_death *death, void *arg)
 		call_on_death(call, death);
 	} else if (head && head->state == CALL_STARTING && !death->started) {
 		call_fail(head, "The kernel %s.", death->words);
-	} else if (self->exiting || !death->requested) {
+	} else if (self->exiting || self->idle_stopped || !death->requested) {
 		note_death(self, death);
 	}
 	forget_names(self);
@@ -189,8 +195,29 @@ static int start_kernel(struct workspace *self, struct err *err)
 	const struct kernel_owner owner = {
 	    .ready = on_ready, .message = on_message, .dead = on_dead, .arg = self};
 
-	return kernel_create(&self->kernel, &self->place->kernels, self->name,
-			     self->dir, &owner, err);
+	size_t max = (size_t)self->place->config->max_kernels;
+
+	if (self->place->kernels_alive >= max)
+		return err_set(err, ERR_LIMIT,
+			       "%zu kernels are alive already (VIVARIUM_MAX_KERNELS); "
+			       "try again when one has stopped",
+			       max);
+	if (kernel_create(&self->kernel, &self->place->kernels, self->name, self->dir,
+			  &owner, err) < 0)
+		return -1;
+	self->place->kernels_alive++;
+	return 0;
+}
+
+static void on_idle(void *arg)
+{
+	struct workspace *self = arg;
+
+	if (!self->kernel || kernel_state(self->kernel) != KERNEL_IDLE ||
+	    !TAILQ_EMPTY(&self->calls))
+		return;
+	self->idle_stopped = true;
+	kernel_stop(self->kernel);
 }
 
 void workspace_release(struct workspace *self, struct call *call)
@@ -238,6 +265,10 @@ static void pump(void *arg)
 
 	if (self->draining && self->kernel && !running(self))
 		kernel_stop(self->kernel);
+	if (!head && self->kernel && self->place->config->idle_timeout_s)
+		loop_timer_start(self->place->kernels.loop, &self->idle,
+				 self->place->config->idle_timeout_s * 1000000, on_idle,
+				 self);
 	if (!head || head->state >= CALL_SENT)
 		return;
 	if (recycle(self, head) ||

@@ -12,6 +12,7 @@
 
 #include "kernelmgr/config.h"
 #include "kernelmgr/files.h"
+#include "kernelmgr/journal.h"
 #include "kernelmgr/kernel.h"
 #include "wire/err.h"
 
@@ -20,10 +21,12 @@ struct workspace;
 struct workspace_place { /* what all workspaces share; outlives them */
 	const struct config *config;
 	struct kernel_place kernels;
+	struct journal *journal; /* NULL: no notes are taken */
+	size_t kernels_alive;
 };
 
 /* Opens (and makes) the directory; starts nothing. */
-int workspace_create(struct workspace **out, const struct workspace_place *place,
+int workspace_create(struct workspace **out, struct workspace_place *place,
 		     const char *name, const char *dir, struct err *err) must_check;
 /* Ends its kernel without ceremony; calls still open end unanswered. */
 void workspace_destroy(struct workspace **self);
@@ -38,10 +41,7 @@ bool workspace_busy(const struct workspace *self);
 const char *workspace_name(const struct workspace *self);
 const char *workspace_dir(const struct workspace *self);
 const struct files *workspace_files(const struct workspace *self);
-/* "none", or the state of its kernel. */
-const char *workspace_kernel_state(const struct workspace *self);
-/* The kernel's process; 0 without one. */
-pid_t workspace_kernel_pid(const struct workspace *self);
+bool workspace_has_kernel(const struct workspace *self);
 /* Calls that wait or run. */
 size_t workspace_calls(const struct workspace *self);
 

@@ -127,7 +127,10 @@ static void add_headline(struct buf *text, const struct outcome *outcome,
 			   (int)strcspn(buf_str(&parts->error_value), "\n"),
 			   buf_str(&parts->error_value), outcome->exit_code);
 	else
-		buf_printf(text, "Exit code %d.\n", outcome->exit_code);
+		buf_printf(text, "%s %d.\n",
+			   outcome->end == CALL_NOT_RUN ? "Not run: exit code"
+							: "Exit code",
+			   outcome->exit_code);
 }
 
 static void add_result(struct buf *text, const struct outcome *outcome,

@@ -24,7 +24,6 @@ struct request { /* a tools/call that is being answered */
 
 struct server {
 	const struct config *config;
-	struct workspace *workspace;
 	LIST_HEAD(, request) requests; /* request::link */
 };
 
@@ -36,12 +35,11 @@ static const char instructions[] =
     "tells when the kernel was restarted and what was lost. Show figures with "
     "plt.show() or leave them open; they come back as images.";
 
-struct server *server_create(const struct config *config, struct workspace *workspace)
+struct server *server_create(const struct config *config)
 {
 	struct server *self = xcalloc(1, sizeof *self);
 
 	self->config = config;
-	self->workspace = workspace;
 	LIST_INIT(&self->requests);
 	return self;
 }
@@ -204,12 +202,15 @@ static void on_tools_call(const struct ask *ask)
 				 .arg = ask->arg,
 				 .tool = {.tool = tool,
 					  .config = ask->server->config,
-					  .workspace = ask->server->workspace,
+					  .workspace = ask->context->workspace,
 					  .revision = ask->context->revision,
 					  .done = on_tool_done,
 					  .arg = self}};
 	LIST_INSERT_HEAD(&ask->server->requests, self, link);
-	tool_start(&self->tool, arguments);
+	if (ask->context->workspace)
+		tool_start(&self->tool, arguments);
+	else
+		tool_fail(&self->tool, &ask->context->refusal);
 }
 
 static const struct {

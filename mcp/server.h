@@ -19,14 +19,16 @@ struct server;
 /* The answer to a request; consumed.  Comes once. */
 typedef void server_answer_fn(json_t *message, void *arg);
 
-/* Borrows config and workspace until destroyed. */
-struct server *server_create(const struct config *config, struct workspace *workspace);
+/* Borrows config until destroyed. */
+struct server *server_create(const struct config *config);
 /* Requests still open end unanswered. */
 void server_destroy(struct server **self);
 
 struct server_context { /* who asks */
 	enum mcp_revision revision;
 	uint64_t session; /* serial; requests are cancelled within their session only */
+	struct workspace *workspace; /* NULL: nobody's; then tools answer refusal */
+	struct err refusal;
 };
 
 /* Answers a request, perhaps before this returns.  Borrows rpc for the time of this

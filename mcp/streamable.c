@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/streamable.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,79 +9,51 @@
 #include <sys/queue.h>
 
 #include "mcp/era.h"
+#include "mcp/post.h"
 #include "wire/header.h"
 #include "wire/json.h"
 #include "wire/mem.h"
 
 enum {
-	STREAM_AFTER_US = 250 * 1000,
 	BATCH_MAX = 100, /* messages in one body; 2025-03-26 and older have batches */
-	HEADERS_MAX = SESSION_ID_SIZE + 32,
 };
 #define JSON_TYPE "application/json"
 #define EVENT_TYPE "text/event-stream"
 
 struct streamable {
-	struct loop *loop;
-	struct server *server;
+	struct workspaces *workspaces;
+	char user_header[sizeof((struct config *)0)->user_header]; /* lower case */
 	struct sessions sessions;
-	LIST_HEAD(, post) posts; /* post::link */
-};
-
-struct post { /* one POST with requests in it; lives until all are answered */
-	LIST_ENTRY(post) link;
-	struct streamable *owner;
-	struct exchange *exchange; /* NULL once the client has left */
-	char headers[HEADERS_MAX]; /* Mcp-Session-Id, after initialize */
-	bool batch, takes_stream, streaming;
-	bool stateless;  /* of 2026-07-28: to leave is to cancel */
-	size_t open;     /* requests not answered yet */
-	json_t *answers; /* owned: not sent yet */
-	struct loop_timer timer;
+	struct posts posts;
 };
 
 struct streamable *streamable_create(struct loop *loop, struct server *server,
+				     struct workspaces *workspaces,
+				     const struct config *config,
 				     const unsigned char key[SESSION_KEY_SIZE])
 {
 	struct streamable *self = xcalloc(1, sizeof *self);
 
-	self->loop = loop;
-	self->server = server;
+	self->posts.loop = loop;
+	self->posts.server = server;
+	self->workspaces = workspaces;
+	for (size_t i = 0; config->user_header[i]; i++)
+		self->user_header[i] =
+		    (char)tolower((unsigned char)config->user_header[i]);
 	memcpy(self->sessions.key, key, SESSION_KEY_SIZE);
-	LIST_INIT(&self->posts);
+	LIST_INIT(&self->posts.all);
 	return self;
-}
-
-static void post_destroy(struct post *self)
-{
-	LIST_REMOVE(self, link);
-	loop_timer_stop(&self->timer);
-	json_decref(self->answers);
-	free(self);
 }
 
 void streamable_destroy(struct streamable **self)
 {
 	struct streamable *dead = take(self);
-	struct post *post;
 
 	if (!dead)
 		return;
-	while ((post = LIST_FIRST(&dead->posts)))
-		post_destroy(post);
+	posts_finish(&dead->posts);
 	explicit_bzero(&dead->sessions.key, sizeof dead->sessions.key);
 	free(dead);
-}
-
-/* ---- answering ---- */
-
-static void reply_json(struct exchange *exchange, int status, const char *headers,
-		       const json_t *message)
-{
-	char *text = json_dumps(message, JSON_COMPACT);
-
-	http_reply(exchange, status, headers, JSON_TYPE, text, text ? strlen(text) : 0);
-	free(text);
 }
 
 /* A refusal of the transport's: JSON-RPC error in an HTTP error. */
@@ -96,82 +69,7 @@ static void refuse(struct exchange *exchange, int status, int code, const char *
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	json_auto_t *message = rpc_error(NULL, code, "%s", text);
-	reply_json(exchange, status, "", message);
-}
-
-static bool send_event(struct post *self, const json_t *message)
-{
-	owned(free_text) char *text = json_dumps(message, JSON_COMPACT);
-	owned(free_text) char *event =
-	    xasprintf("event: message\ndata: %s\n\n", text ? text : "{}");
-
-	return http_stream_send(self->exchange, event, strlen(event));
-}
-
-/* Sends what is there; what the queue does not take waits for on_drained(). */
-static void send_answers(struct post *self)
-{
-	while (json_array_size(self->answers) &&
-	       send_event(self, json_array_get(self->answers, 0)))
-		json_array_remove(self->answers, 0);
-	if (self->open || json_array_size(self->answers))
-		return;
-	http_stream_end(self->exchange);
-	post_destroy(self);
-}
-
-static void on_drained(struct exchange *exchange, void *arg)
-{
-	(void)exchange;
-	send_answers(arg);
-}
-
-static void on_late(void *arg)
-{
-	struct post *self = arg;
-
-	self->streaming = true;
-	http_on_drained(self->exchange, on_drained, self);
-	http_stream(self->exchange, self->headers);
-	send_answers(self);
-}
-
-static void reply_all(struct post *self)
-{
-	loop_timer_stop(&self->timer);
-	http_on_gone(self->exchange, NULL, NULL);
-	reply_json(self->exchange, 200, self->headers,
-		   self->batch ? self->answers : json_array_get(self->answers, 0));
-	post_destroy(self);
-}
-
-static void on_answer(json_t *message, void *arg)
-{
-	struct post *self = arg;
-
-	self->open--;
-	json_array_append_new(self->answers, message);
-	if (!self->exchange && !self->open)
-		post_destroy(self);
-	else if (self->exchange && self->streaming)
-		send_answers(self);
-	else if (self->exchange && !self->open)
-		reply_all(self);
-}
-
-/* The client has left.  Up to 2025-11-25 what it asked for goes on and its answer is
- * dropped; since then, to leave is to cancel. */
-static void on_gone(struct exchange *exchange, void *arg)
-{
-	struct post *self = arg;
-
-	(void)exchange;
-	self->exchange = NULL;
-	loop_timer_stop(&self->timer);
-	if (!self->open)
-		post_destroy(self);
-	else if (self->stateless)
-		server_cancel(self->owner->server, self);
+	post_reply_json(exchange, status, "", message);
 }
 
 /* ---- sessions ---- */
@@ -209,91 +107,52 @@ static int require_session(struct streamable *self, struct exchange *exchange,
 
 /* ---- POST ---- */
 
-static struct post *post_create(struct streamable *self, struct exchange *exchange,
-				bool batch)
+static struct claim claim_of(struct exchange *exchange, const char *name, char *room,
+			     size_t size)
 {
-	struct post *post = xcalloc(1, sizeof *post);
+	int len = name[0] ? http_header(exchange, name, room, size) : HEADER_ABSENT;
 
-	*post = (struct post){.owner = self,
-			      .exchange = exchange,
-			      .batch = batch,
-			      .takes_stream = http_accepts(exchange, EVENT_TYPE),
-			      .answers = json_array()};
-	LIST_INSERT_HEAD(&self->posts, post, link);
-	http_on_gone(exchange, on_gone, post);
-	return post;
+	return (struct claim){.state = len >= 0               ? CLAIM_ONE
+				       : len == HEADER_ABSENT ? CLAIM_ABSENT
+							      : CLAIM_UNREADABLE,
+			      .value = len >= 0 ? room : NULL};
 }
 
-/* One message of the body.  What is not even JSON-RPC is answered like a request. */
-static void take_message(struct post *post, json_t *message,
-			 const struct server_context *context)
+/* Hands the messages on, with who asks: that is looked at anew for every request. */
+static void hand_on(struct streamable *self, struct exchange *exchange,
+		    const json_t *messages, bool batch, enum mcp_revision revision,
+		    uint64_t session, const char *headers)
 {
-	struct rpc rpc;
-	struct err err;
+	char user[256], secret[512];
+	struct server_context context = {.revision = revision, .session = session};
+	const struct claim user_claim =
+	    claim_of(exchange, self->user_header, user, sizeof user);
+	const struct claim secret_claim =
+	    claim_of(exchange, PRINCIPAL_SECRET_HEADER, secret, sizeof secret);
 
-	if (rpc_read(&rpc, message, &err) < 0)
-		on_answer(rpc_error(rpc.id, err_rpc_code(err.kind),
-				    "Invalid Request: %s", err.msg),
-			  post);
-	else if (rpc.kind == RPC_REQUEST)
-		server_request(post->owner->server, &rpc, context, on_answer, post);
-	else if (rpc.kind == RPC_NOTIFICATION)
-		server_notification(post->owner->server, &rpc, context);
-}
-
-static bool needs_answer(json_t *message)
-{
-	struct rpc rpc;
-	struct err err;
-
-	return rpc_read(&rpc, message, &err) < 0 || rpc.kind == RPC_REQUEST;
-}
-
-/* messages: an array. */
-static void take_messages(struct streamable *self, struct exchange *exchange,
-			  const json_t *messages, bool batch,
-			  const struct server_context *context, const char *headers)
-{
-	size_t count = json_array_size(messages), open = 0;
-
-	for (size_t i = 0; i < count; i++)
-		open += needs_answer(json_array_get(messages, i));
-	struct post *post = post_create(self, exchange, batch);
-	snprintf(post->headers, sizeof post->headers, "%s", headers);
-	post->stateless = context->revision >= MCP_STATELESS;
-	post->open = open + 1; /* ours, until all are under way */
-	for (size_t i = 0; i < count; i++)
-		take_message(post, json_array_get(messages, i), context);
-	if (!open) {
-		http_on_gone(exchange, NULL, NULL);
-		http_reply(exchange, 202, "", NULL, "", 0);
-		post_destroy(post);
-		return;
-	}
-	if (--post->open == 0)
-		reply_all(post);
-	else if (post->takes_stream)
-		loop_timer_start(self->loop, &post->timer, STREAM_AFTER_US, on_late,
-				 post);
+	if (workspaces_principal(self->workspaces, &user_claim, &secret_claim,
+				 &context.workspace, &context.refusal) < 0)
+		context.workspace = NULL;
+	post_take(&self->posts, exchange, messages, batch, &context, headers);
 }
 
 /* Each initialize begins a new session, whatever session it is sent in. */
 static void take_initialize(struct streamable *self, struct exchange *exchange,
 			    const struct rpc *rpc, const json_t *messages)
 {
-	char id[SESSION_ID_SIZE], headers[HEADERS_MAX];
-	struct server_context context = {0};
+	char id[SESSION_ID_SIZE], headers[POST_HEADERS_MAX];
+	enum mcp_revision revision;
 	struct err err;
 
-	if (server_negotiate(rpc, &context.revision, &err) < 0) {
+	if (server_negotiate(rpc, &revision, &err) < 0) {
 		json_auto_t *message =
 		    rpc_error(rpc->id, err_rpc_code(err.kind), "%s", err.msg);
-		reply_json(exchange, 200, "", message);
+		post_reply_json(exchange, 200, "", message);
 		return;
 	}
-	session_begin(&self->sessions, context.revision, id);
+	session_begin(&self->sessions, revision, id);
 	snprintf(headers, sizeof headers, "Mcp-Session-Id: %s\r\n", id);
-	take_messages(self, exchange, messages, false, &context, headers);
+	hand_on(self, exchange, messages, false, revision, 0, headers);
 }
 
 static const char *header_or_null(struct exchange *exchange, const char *name,
@@ -325,15 +184,13 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 
 	switch (decide(exchange, rpc, &verdict)) {
 	case ERA_STATELESS:
-		take_messages(self, exchange, messages, false,
-			      &(struct server_context){.revision = verdict.revision},
-			      "");
+		hand_on(self, exchange, messages, false, verdict.revision, 0, "");
 		return;
 	case ERA_DROPPED:
 		http_reply(exchange, 202, "", NULL, "", 0);
 		return;
 	case ERA_REFUSED:
-		reply_json(exchange, verdict.status, "", verdict.message);
+		post_reply_json(exchange, verdict.status, "", verdict.message);
 		json_decref(verdict.message);
 		return;
 	case ERA_SESSIONS:
@@ -342,9 +199,8 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 	if (rpc->kind == RPC_REQUEST && strcmp(rpc->method, "initialize") == 0)
 		take_initialize(self, exchange, rpc, messages);
 	else if (require_session(self, exchange, &session) == 0)
-		take_messages(
-		    self, exchange, messages, false,
-		    &(struct server_context){session.revision, session.serial}, "");
+		hand_on(self, exchange, messages, false, session.revision,
+			session.serial, "");
 }
 
 static bool claims_stateless(const json_t *batch)
@@ -375,9 +231,8 @@ static void take_batch(struct streamable *self, struct exchange *exchange,
 		refuse(exchange, 400, RPC_INVALID_REQUEST,
 		       "A batch holds 1 to %d messages, not %zu", BATCH_MAX, count);
 	else
-		take_messages(
-		    self, exchange, batch, true,
-		    &(struct server_context){session.revision, session.serial}, "");
+		hand_on(self, exchange, batch, true, session.revision, session.serial,
+			"");
 }
 
 static void take_body(struct streamable *self, struct exchange *exchange, json_t *body)
@@ -392,7 +247,7 @@ static void take_body(struct streamable *self, struct exchange *exchange, json_t
 	if (rpc_read(&rpc, body, &err) < 0) {
 		json_auto_t *message = rpc_error(rpc.id, err_rpc_code(err.kind),
 						 "Invalid Request: %s", err.msg);
-		reply_json(exchange, 400, "", message);
+		post_reply_json(exchange, 400, "", message);
 		return;
 	}
 	json_auto_t *messages = json_pack("[O]", body);

@@ -9,14 +9,17 @@
 #ifndef MCP_STREAMABLE_H
 #define MCP_STREAMABLE_H
 
+#include "kernelmgr/workspaces.h"
 #include "mcp/server.h"
 #include "wire/http.h"
 #include "wire/loop.h"
 
 struct streamable;
 
-/* key: for sealing session ids.  Borrows loop and server until destroyed. */
+/* key: for sealing session ids.  Borrows the others until destroyed. */
 struct streamable *streamable_create(struct loop *loop, struct server *server,
+				     struct workspaces *workspaces,
+				     const struct config *config,
 				     const unsigned char key[SESSION_KEY_SIZE]);
 /* After http_stop() and server_destroy(): nobody answers any more. */
 void streamable_destroy(struct streamable **self);

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/journal.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wire/log.h"
+#include "wire/mem.h"
+
+enum {
+	REWRITE_AT = 256 * 1024, /* bytes; then only the open calls are written again */
+	LINE_BYTES = 160,
+	NAME_BYTES = 65,
+};
+
+struct entry { /* an open call */
+	LIST_ENTRY(entry) link;
+	uint64_t number;
+	char workspace[NAME_BYTES];
+	unsigned long long cell; /* 0 while it waits */
+	long long since;         /* wall clock, seconds */
+};
+LIST_HEAD(entry_list, entry);
+
+struct journal {
+	char path[PATH_MAX];
+	FILE *file;
+	long size;
+	uint64_t last;
+	struct entry_list open; /* entry::link */
+	struct entry_list lost; /* entry::link; of the last daemon */
+};
+
+static struct entry *find(struct entry_list *list, uint64_t number)
+{
+	struct entry *entry;
+
+	LIST_FOREACH(entry, list, link)
+	if (entry->number == number)
+		return entry;
+	return NULL;
+}
+
+static void drop(struct entry *entry)
+{
+	if (!entry)
+		return;
+	LIST_REMOVE(entry, link);
+	free(entry);
+}
+
+static void drop_all(struct entry_list *list)
+{
+	while (!LIST_EMPTY(list))
+		drop(LIST_FIRST(list));
+}
+
+static struct entry *add(struct entry_list *list, uint64_t number,
+			 const char *workspace, long long since)
+{
+	struct entry *entry = xcalloc(1, sizeof *entry);
+
+	entry->number = number;
+	entry->since = since;
+	snprintf(entry->workspace, sizeof entry->workspace, "%s", workspace);
+	LIST_INSERT_HEAD(list, entry, link);
+	return entry;
+}
+
+/* One line of an old journal: "queued N WORKSPACE TIME", "begun N CELL TIME", "ended
+ * N". What does not read as one was torn by the end of its writer. */
+static void replay(struct journal *self, const char *line)
+{
+	char workspace[NAME_BYTES];
+	unsigned long long number, cell;
+	long long when;
+
+	if (sscanf(line, "queued %llu %64s %lld", &number, workspace, &when) == 3) {
+		add(&self->lost, number, workspace, when);
+	} else if (sscanf(line, "begun %llu %llu %lld", &number, &cell, &when) == 3) {
+		struct entry *entry = find(&self->lost, number);
+
+		if (entry) {
+			entry->cell = cell;
+			entry->since = when;
+		}
+	} else if (sscanf(line, "ended %llu", &number) == 1) {
+		drop(find(&self->lost, number));
+	}
+}
+
+static void write_queued(struct journal *self, const struct entry *entry)
+{
+	int len =
+	    fprintf(self->file, "queued %llu %s %lld\n",
+		    (unsigned long long)entry->number, entry->workspace, entry->since);
+	self->size += len > 0 ? len : 0;
+}
+
+static void write_begun(struct journal *self, const struct entry *entry)
+{
+	int len = fprintf(self->file, "begun %llu %llu %lld\n",
+			  (unsigned long long)entry->number, entry->cell, entry->since);
+	self->size += len > 0 ? len : 0;
+}
+
+/* A new journal with the open calls only, put in place whole. */
+static int rewrite(struct journal *self, struct err *err)
+{
+	char partial[PATH_MAX + 8];
+	const struct entry *entry;
+
+	snprintf(partial, sizeof partial, "%s.new", self->path);
+	FILE *file = fopen(partial, "we");
+	if (!file)
+		return err_set(err, ERR_SYSTEM, "write %.150s", partial);
+	if (self->file)
+		fclose(self->file);
+	self->file = file;
+	self->size = 0;
+	LIST_FOREACH(entry, &self->open, link)
+	{
+		write_queued(self, entry);
+		if (entry->cell)
+			write_begun(self, entry);
+	}
+	if (fflush(file) != 0 || rename(partial, self->path) < 0)
+		return err_set(err, ERR_SYSTEM, "write %.150s", self->path);
+	return 0;
+}
+
+/* The page cache keeps what is written when the daemon is killed, so no sync: power
+ * loss costs only the words about what it cost. */
+static void flush(struct journal *self)
+{
+	struct err err;
+
+	if (fflush(self->file) != 0)
+		log_warn("journal", "cannot write %s", self->path);
+	if (self->size > REWRITE_AT && rewrite(self, &err) < 0)
+		log_warn("journal", "%s", err.msg);
+}
+
+int journal_open(struct journal **out, const char *state_dir, struct err *err)
+{
+	owned(journal_close) struct journal *self = xcalloc(1, sizeof *self);
+	char line[LINE_BYTES];
+
+	LIST_INIT(&self->open);
+	LIST_INIT(&self->lost);
+	if (snprintf(self->path, sizeof self->path, "%s/calls.journal", state_dir) >=
+	    (int)sizeof self->path)
+		return err_set(err, ERR_CONFIG, "VIVARIUM_STATE_DIR is too long");
+	FILE *old = fopen(self->path, "re");
+	while (old && fgets(line, sizeof line, old))
+		replay(self, line);
+	if (old)
+		fclose(old);
+	if (rewrite(self, err) < 0)
+		return -1;
+	*out = take(&self);
+	return 0;
+}
+
+void journal_close(struct journal **self)
+{
+	struct journal *dead = take(self);
+
+	if (!dead)
+		return;
+	drop_all(&dead->open);
+	drop_all(&dead->lost);
+	if (dead->file)
+		fclose(dead->file);
+	free(dead);
+}
+
+uint64_t journal_queued(struct journal *self, const char *workspace)
+{
+	if (!self)
+		return 0;
+	write_queued(self, add(&self->open, ++self->last, workspace, time(NULL)));
+	flush(self);
+	return self->last;
+}
+
+void journal_begun(struct journal *self, uint64_t call, unsigned long long cell)
+{
+	struct entry *entry = self ? find(&self->open, call) : NULL;
+
+	if (!entry)
+		return;
+	entry->cell = cell;
+	entry->since = time(NULL);
+	write_begun(self, entry);
+	flush(self);
+}
+
+void journal_ended(struct journal *self, uint64_t call)
+{
+	struct entry *entry = self ? find(&self->open, call) : NULL;
+
+	if (!entry)
+		return;
+	drop(entry);
+	int len = fprintf(self->file, "ended %llu\n", (unsigned long long)call);
+	self->size += len > 0 ? len : 0;
+	flush(self);
+}
+
+void journal_tell_lost(struct journal *self, const char *workspace, struct buf *out)
+{
+	struct entry *entry = self ? LIST_FIRST(&self->lost) : NULL, *next;
+	size_t waiting = 0, start = out->size;
+	char when[32] = "";
+
+	for (; entry; entry = next) {
+		next = LIST_NEXT(entry, link);
+		if (strcmp(entry->workspace, workspace) != 0)
+			continue;
+		if (entry->cell) {
+			time_t since = (time_t)entry->since;
+			struct tm utc;
+
+			gmtime_r(&since, &utc);
+			strftime(when, sizeof when, "%Y-%m-%d %H:%M:%SZ", &utc);
+			buf_printf(out, "%scell %llu, which ran since %s",
+				   out->size == start ? "Vivarium was killed; lost: "
+						      : ", ",
+				   entry->cell, when);
+		} else {
+			waiting++;
+		}
+		drop(entry);
+	}
+	if (waiting)
+		buf_printf(out, "%s%zu call%s that waited",
+			   out->size == start ? "Vivarium was killed; lost: " : ", ",
+			   waiting, waiting == 1 ? "" : "s");
+	if (out->size > start)
+		buf_text(out, ", and all variables.\n");
+}

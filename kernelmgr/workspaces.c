@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/workspaces.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/mem.h"
+
+enum { SHOWN = 60 /* characters of a bad name that are repeated */ };
+
+struct workspaces {
+	struct workspace_place *place; /* borrowed */
+	struct workspace **all;        /* owned, in the order they came */
+	size_t count;
+};
+
+struct workspaces *workspaces_create(struct workspace_place *place)
+{
+	struct workspaces *self = xcalloc(1, sizeof *self);
+
+	self->place = place;
+	return self;
+}
+
+void workspaces_destroy(struct workspaces **self)
+{
+	struct workspaces *dead = take(self);
+
+	if (!dead)
+		return;
+	for (size_t i = 0; i < dead->count; i++)
+		workspace_destroy(&dead->all[i]);
+	free(dead->all);
+	free(dead);
+}
+
+bool workspace_name_is_good(const char *name)
+{
+	static const char good[] = "abcdefghijklmnopqrstuvwxyz"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t len = strlen(name);
+
+	return len >= 1 && len <= 64 && name[0] != '.' && strspn(name, good) == len;
+}
+
+static int find_or_make(struct workspaces *self, const char *name, const char *dir,
+			struct workspace **out, struct err *err)
+{
+	for (size_t i = 0; i < self->count; i++)
+		if (strcmp(workspace_name(self->all[i]), name) == 0) {
+			*out = self->all[i];
+			return 0;
+		}
+	if (self->count == WORKSPACES_MAX)
+		return err_set(err, ERR_LIMIT,
+			       "there are %d workspaces already; no new one can be "
+			       "opened until Vivarium is restarted",
+			       WORKSPACES_MAX);
+	if (workspace_create(out, self->place, name, dir, err) < 0)
+		return -1;
+	self->all = xrealloc(self->all, (self->count + 1) * sizeof(struct workspace *));
+	self->all[self->count++] = *out;
+	return 0;
+}
+
+/* Equal in constant time, whatever the lengths. */
+static bool same_secret(const char *a, const char *b)
+{
+	unsigned char x[32], y[32];
+
+	crypto_generichash(x, sizeof x, (const unsigned char *)a, strlen(a), NULL, 0);
+	crypto_generichash(y, sizeof y, (const unsigned char *)b, strlen(b), NULL, 0);
+	return sodium_memcmp(x, y, sizeof x) == 0;
+}
+
+static int check_secret(const struct config *config, const struct claim *secret,
+			struct err *err)
+{
+	if (!config->proxy_secret[0] ||
+	    (secret->state == CLAIM_ONE &&
+	     same_secret(secret->value, config->proxy_secret)))
+		return 0;
+	return err_set(err, ERR_REQUEST,
+		       "the header X-Vivarium-Proxy-Secret is %s, and %s counts only "
+		       "beside it; let the proxy send both",
+		       secret->state == CLAIM_ABSENT ? "missing" : "wrong",
+		       config->user_header);
+}
+
+static int check_user(const struct config *config, const struct claim *user,
+		      struct err *err)
+{
+	if (user->state == CLAIM_ABSENT)
+		return err_set(err, ERR_REQUEST,
+			       "the request has no header %s, which names the user "
+			       "(VIVARIUM_USER_HEADER); let the client send it with "
+			       "every call",
+			       config->user_header);
+	if (user->state == CLAIM_UNREADABLE)
+		return err_set(err, ERR_REQUEST,
+			       "the header %s came twice or is too long; send it once, "
+			       "at most 64 characters",
+			       config->user_header);
+	if (strstr(user->value, "{{") || strstr(user->value, "}}"))
+		return err_set(
+		    err, ERR_ARGUMENT,
+		    "the header %s is '%.*s': the client did not fill in its "
+		    "placeholder",
+		    config->user_header, SHOWN, user->value);
+	if (!workspace_name_is_good(user->value))
+		return err_set(err, ERR_REQUEST,
+			       "the header %s is '%.*s'; a user's name has 1 to 64 of "
+			       "A-Z a-z 0-9 . _ - and does not start with a dot",
+			       config->user_header, SHOWN, user->value);
+	return 0;
+}
+
+int workspaces_principal(struct workspaces *self, const struct claim *user,
+			 const struct claim *secret, struct workspace **out,
+			 struct err *err)
+{
+	const struct config *config = self->place->config;
+	char dir[PATH_MAX];
+
+	if (!config->user_header[0])
+		return find_or_make(self, "default", config->workdir, out, err);
+	if (check_secret(config, secret, err) < 0 || check_user(config, user, err) < 0)
+		return -1;
+	if (snprintf(dir, sizeof dir, "%s/users/%s", config->workdir, user->value) >=
+	    (int)sizeof dir)
+		return err_set(err, ERR_CONFIG, "VIVARIUM_WORKDIR is too long");
+	return find_or_make(self, user->value, dir, out, err);
+}
+
+void workspaces_drain(struct workspaces *self)
+{
+	for (size_t i = 0; i < self->count; i++)
+		workspace_drain(self->all[i]);
+}
+
+void workspaces_interrupt(struct workspaces *self)
+{
+	for (size_t i = 0; i < self->count; i++)
+		workspace_interrupt(self->all[i]);
+}
+
+bool workspaces_busy(const struct workspaces *self)
+{
+	for (size_t i = 0; i < self->count; i++)
+		if (workspace_busy(self->all[i]))
+			return true;
+	return false;
+}
+
+struct workspaces_count workspaces_count(const struct workspaces *self)
+{
+	struct workspaces_count count = {.workspaces = self->count};
+
+	for (size_t i = 0; i < self->count; i++) {
+		count.kernels += workspace_has_kernel(self->all[i]);
+		count.calls += workspace_calls(self->all[i]);
+	}
+	return count;
+}
