@@ -22,7 +22,7 @@
 enum {
 	STREAM_SPLIT = 32 * 1024, /* characters in one stream message */
 	SUMMARY_MAX = 16 * 1024,  /* bytes of names in a reply's metadata */
-	IOPUB_WAITING_MAX = 200,  /* messages here; the rest waits in the kernel */
+	IOPUB_WAITING_MAX = 100,  /* messages here; the rest waits in the kernel */
 	PROBE_EVERY_US = 100 * 1000,
 	CRASH_OUTPUT_MAX = 4096, /* bytes kept of what it wrote to our pipe */
 	CRASH_LINES = 3,         /* of it shown when it dies */

@@ -158,8 +158,11 @@ size_t utf8_suffix(const char *text, size_t size, size_t max_chars)
 {
 	size_t end = size;
 
-	for (; end && max_chars; max_chars--)
-		end -= step_back(text, end);
+	for (; end && max_chars; max_chars--) {
+		bool plain = !((unsigned char)text[end - 1] & 0x80);
+
+		end -= plain ? 1 : step_back(text, end);
+	}
 	return size - end;
 }
 
