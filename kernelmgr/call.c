@@ -399,10 +399,11 @@ static void describe_death(struct call *self, const struct kernel_death *death)
 
 	if (self->end == CALL_TIMED_OUT || self->end == CALL_CANCELLED)
 		buf_printf(notice,
-			   "%s after %lld s and did not yield to the interrupt: the "
-			   "kernel was killed.",
+			   "%s after %lld s and did not yield to the interrupt for "
+			   "%lld s: the kernel was killed.",
 			   self->end == CALL_TIMED_OUT ? "Timed out" : "Cancelled",
-			   seconds_run(self));
+			   self->interrupted_s,
+			   seconds_run(self) - self->interrupted_s);
 	else
 		buf_printf(notice, "The kernel %s while this cell ran.", death->words);
 	buf_text(notice, " Its variables are gone");

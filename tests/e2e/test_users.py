@@ -1,0 +1,187 @@
+"""Users: a workspace each, named by a header of every request; the journal; idle stop; the
+limit of kernels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from harness import Client, Daemon, Result, wait_until
+
+SECRET = "s3cret"
+USERS = {"VIVARIUM_USER_HEADER": "X-User-ID", "VIVARIUM_PROXY_SECRET": SECRET}
+
+
+class UserClient(Client):
+    """Names a user with each request, whatever the session."""
+
+    extra: dict[str, str]
+
+    def headers(self, **more: str) -> dict[str, str]:
+        return super().headers(**more) | getattr(self, "extra", {})
+
+
+def user_client(daemon: Daemon) -> UserClient:
+    client = UserClient(daemon.port)
+    client.initialize()
+    return client
+
+
+def run_as(client: UserClient, user: str, code: str, **options: Any) -> Result:
+    client.extra = {"X-User-ID": user, "X-Vivarium-Proxy-Secret": SECRET}
+    return client.run(code, **options)
+
+
+@pytest.fixture
+def daemon(start: Callable[..., Daemon]) -> Daemon:
+    return start(env=USERS)
+
+
+def test_one_session_many_users(daemon: Daemon) -> None:
+    client = user_client(daemon)
+    assert run_as(client, "alice", "who = 'alice'; open('mine', 'w').close()").exit_code == 0
+    assert run_as(client, "bob", "'who' in globals()").data["result"] == "False"
+    assert run_as(client, "alice", "who").data["result"] == "'alice'"
+    assert client.call("list_files").raw["structuredContent"]["count"] == 1
+    client.extra["X-User-ID"] = "bob"
+    assert client.call("list_files").raw["structuredContent"]["count"] == 0
+    assert (daemon.work / "users" / "alice" / "mine").exists()
+    assert daemon.health()["kernels"] == 2
+
+
+def test_without_a_user_the_lists_work_and_a_call_says_what_is_missing(daemon: Daemon) -> None:
+    client = user_client(daemon)
+    assert client.request("ping") == {}
+    assert len(client.request("tools/list")["tools"]) == 3
+    client.extra = {"X-Vivarium-Proxy-Secret": SECRET}
+    result = client.run("1")
+    assert result.is_error
+    assert "no header X-User-ID" in result.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        ({"X-User-ID": "bob"}, "X-Vivarium-Proxy-Secret is missing"),
+        ({"X-User-ID": "bob", "X-Vivarium-Proxy-Secret": "guess"}, "is wrong"),
+        (
+            {"X-User-ID": "{{LIBRECHAT_USER_ID}}", "X-Vivarium-Proxy-Secret": SECRET},
+            "did not fill in its placeholder",
+        ),
+        ({"X-User-ID": "../root", "X-Vivarium-Proxy-Secret": SECRET}, "1 to 64 of"),
+    ],
+)
+def test_bad_identities_are_refused_in_words(
+    daemon: Daemon, headers: dict[str, str], words: str
+) -> None:
+    client = user_client(daemon)
+    client.extra = headers
+    result = client.run("1")
+    assert result.is_error
+    assert words in result.text
+    assert daemon.health()["kernels"] == 0
+
+
+def test_users_run_side_by_side(daemon: Daemon) -> None:
+    """Each of two cells waits for a file that the other one writes."""
+    code = (
+        "import os, time\nopen('../../flag-{mine}', 'w').close()\n"
+        "while not os.path.exists('../../flag-{other}'): time.sleep(0.01)"
+    )
+    results: list[Result] = []
+
+    def run(mine: str, other: str) -> None:
+        results.append(
+            run_as(
+                user_client(daemon), mine, code.format(mine=mine, other=other), timeout_seconds=15
+            )
+        )
+
+    threads = [
+        threading.Thread(target=run, args=("alice", "bob")),
+        threading.Thread(target=run, args=("bob", "alice")),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [result.exit_code for result in results] == [0, 0]
+
+
+def test_the_queue_has_an_end(start: Callable[..., Daemon]) -> None:
+    daemon = start(env={"VIVARIUM_QUEUE_LIMIT": "2"})
+    client = daemon.client()
+    results: list[Result] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(client.run("import time; time.sleep(1)")))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: daemon.health()["calls"] == 2)
+    refused = client.run("1")
+    assert refused.is_error
+    assert "VIVARIUM_QUEUE_LIMIT" in refused.text
+    for thread in threads:
+        thread.join()
+    assert [result.exit_code for result in results] == [0, 0]
+
+
+def test_the_limit_of_kernels_is_a_clear_answer(start: Callable[..., Daemon]) -> None:
+    daemon = start(env=USERS | {"VIVARIUM_MAX_KERNELS": "1"})
+    client = user_client(daemon)
+    assert run_as(client, "alice", "1").exit_code == 0
+    refused = run_as(client, "bob", "1")
+    assert refused.exit_code == 125
+    assert "1 kernels are alive already (VIVARIUM_MAX_KERNELS)" in refused.text
+    run_as(client, "alice", "exit()")
+    wait_until(lambda: daemon.health()["kernels"] == 0)
+    assert run_as(client, "bob", "1").exit_code == 0
+
+
+def test_an_idle_kernel_is_stopped_and_the_next_call_says_so(
+    start: Callable[..., Daemon],
+) -> None:
+    daemon = start(env={"VIVARIUM_IDLE_TIMEOUT": "1"})
+    client = daemon.client()
+    client.run("kept = 1; import time; time.sleep(1.5)")  # a running cell is not idle
+    assert daemon.health()["kernels"] == 1
+    wait_until(lambda: daemon.health()["kernels"] == 0)
+    after = client.run("1")
+    assert after.exit_code == 0
+    assert "stopped after 1 s without a call" in after.text
+    assert "(kept)" in after.text
+
+
+def test_a_killed_daemon_names_the_calls_that_were_lost(start: Callable[..., Daemon]) -> None:
+    daemon = start(env=USERS)
+    client = user_client(daemon)
+
+    def post(user: str, code: str) -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            run_as(user_client(daemon), user, code)
+
+    run_as(client, "alice", "1")
+    threads = [
+        threading.Thread(target=post, args=("alice", "import time; time.sleep(60)"))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: daemon.health()["calls"] == 3)
+    wait_until(lambda: (daemon.state / "calls.journal").read_text().count("begun") == 2)
+    daemon.kill()
+    for thread in threads:
+        thread.join()
+    again = start(env=USERS)
+    client = user_client(again)
+    told = run_as(client, "alice", "1")
+    assert "Vivarium was killed; lost: cell 2, which ran since" in told.text
+    assert "2 calls that waited" in told.text
+    assert "killed" not in run_as(client, "alice", "1").text
+    assert "killed" not in run_as(client, "bob", "1").text
