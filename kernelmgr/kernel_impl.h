@@ -1,0 +1,54 @@
+/* kernel_impl - what the kernel files share.  Nobody else includes it.
+ * SPDX-License-Identifier: MIT */
+#ifndef KERNELMGR_KERNEL_IMPL_H
+#define KERNELMGR_KERNEL_IMPL_H
+
+#include <limits.h>
+
+#include "kernelmgr/kernel.h"
+#include "wire/buf.h"
+
+struct kernel {
+	/* fixed at create */
+	const struct kernel_place *place; /* borrowed */
+	struct kernel_owner owner;
+	char name[80]; /* for the log: workspace and number */
+	char runtime_dir[PATH_MAX];
+
+	enum kernel_state state;
+	struct loop_timer deadline, probe;
+	struct child *supervisor; /* NULL once it has ended */
+	struct loop_watch *control_watch, *report_watch, *output_watch;
+	int control, report, output; /* borrowed from the watches */
+	struct buf reported;         /* a line of its report that is not whole yet */
+	pid_t pid;
+
+	struct zsock *sockets[3]; /* by kernel_channel */
+	struct replay_guard replays[3];
+	struct jmsg_session session;
+	char probe_id[JMSG_ID_SIZE];
+	bool probe_answered, iopub_heard;
+	unsigned long long messages, dropped;
+
+	struct buf crash_output;
+	struct kernel_death death;
+	int closing_turns;
+	unsigned long long messages_at_turn;
+};
+
+/* kernel.c: the only way to change state. */
+void kernel_set_state(struct kernel *self, enum kernel_state next, const char *why);
+/* The process is gone; what it had sent may still be on the way to us. */
+void kernel_begin_closing(struct kernel *self, const char *why);
+
+/* kernel_start.c: opens its channels and starts its supervisor, whose reports it takes.
+ */
+int kernel_start(struct kernel *self, const char *workdir, struct err *err) must_check;
+
+/* kernel_messages.c */
+/* Connects to the sockets that the kernel has bound and begins to probe it. */
+void kernel_connect(struct kernel *self);
+/* Sends a kernel_info_request; while PROBING, again and again. */
+void kernel_probe(void *self);
+
+#endif
