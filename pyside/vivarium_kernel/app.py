@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
+# mypy: disallow-untyped-calls=False
 """The kernel's process: sockets, streams, kernel, loop, in this order, and nothing on disk."""
 
 import atexit
-import fcntl
 import faulthandler
+import fcntl
 import json
 import logging
 import os
@@ -11,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from .connection import Launch, Reports
 from .interrupts import Interrupts
@@ -23,7 +24,7 @@ from .streams import Output, clean
 def absent(*names: str) -> Iterator[None]:
     """Imports of these fail inside.  They are optional, slow, and can still be imported later."""
     hidden = {name: None for name in names if name not in sys.modules}
-    sys.modules.update(hidden)  # type: ignore[arg-type]
+    sys.modules.update(hidden)  # type: ignore[arg-type]  # None is how Python says it
     try:
         yield
     finally:
@@ -60,16 +61,18 @@ class NoShellThread:
         return False
 
 
-class EmptyProfile(ProfileDir):  # type: ignore[misc]
+class EmptyProfile(ProfileDir):
     """A place for what IPython may want to store, without directories made in advance."""
 
     def check_dirs(self) -> None:
         pass
 
 
-class KernelApp(IPKernelApp):  # type: ignore[misc]
+class KernelApp(IPKernelApp):
     launch: Launch
     output: Output
+    context: Any  # what ipykernel declares may be None, and here never is
+    shell: Any
 
     def initialize(self, argv: Any = None) -> None:
         self.interrupts = Interrupts()
@@ -80,8 +83,9 @@ class KernelApp(IPKernelApp):  # type: ignore[misc]
         self.profile_dir = EmptyProfile(
             location=os.path.join(self.launch.runtime_dir, "profile"), parent=self
         )
-        self.load_connection_info(self.launch.connection)
+        self.load_connection_info(cast(Any, self.launch.connection))
         self.session.pack = pack
+        self.session.copy_threshold = sys.maxsize  # sends without a copy cost a thread of pyzmq's
         self.init_sockets()
         self.init_io()
         self.interrupts.install()
@@ -100,7 +104,7 @@ class KernelApp(IPKernelApp):  # type: ignore[misc]
     def keep_crash_output(self) -> None:
         """Descriptor 2 as it is now goes to the daemon: for what must survive a crash."""
         crash = fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, 10)
-        self.crash_file = open(crash, "w", buffering=1, errors="backslashreplace")
+        self.crash_file = os.fdopen(crash, "w", buffering=1, errors="backslashreplace")
         sys.excepthook = self.excepthook
         for handler in self.log.handlers:
             if isinstance(handler, logging.StreamHandler):
@@ -108,7 +112,9 @@ class KernelApp(IPKernelApp):  # type: ignore[misc]
         enable = faulthandler.enable
         enable(file=crash)
 
-        def enable_again(file: Any = self.crash_file, all_threads: bool = True, **more: Any) -> None:
+        def enable_again(
+            file: Any = self.crash_file, all_threads: bool = True, **more: Any
+        ) -> None:
             """User code that calls it means the real stderr, not a pipe that dies with us."""
             enable(file=file, all_threads=all_threads, **more)
 

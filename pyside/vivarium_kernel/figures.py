@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: disallow-untyped-calls=False
 """Figures that a cell leaves open are shown at its end, whatever backend the cell chose.
 
 With the inline backend, the default, matplotlib_inline does it.  Code that says

@@ -5,8 +5,9 @@ idle      nothing: the interrupt came too late
 shielded  remembered: between request and user code, and between user code and reply; a
           KeyboardInterrupt there would cost the reply
 running   KeyboardInterrupt in the user's code
-awaiting  an async cell: KeyboardInterrupt if its own code is running, else its task is
-          cancelled through the loop's wake-up pipe, so that a loop asleep in select notices
+awaiting  an async cell: KeyboardInterrupt if the user's code is running, else its task is
+          cancelled through the loop's wake-up pipe, so that a loop asleep in select notices;
+          never KeyboardInterrupt in asyncio's own code, which would forget who waits for whom
 """
 
 import asyncio
@@ -28,6 +29,7 @@ class Interrupts:
         self._held = 0  # depth of code that must not be cut in the middle
         self._main = threading.get_ident()
         self._task: asyncio.Task[Any] | None = None
+        self._in_code = False  # IPython has called the user's code
 
     def install(self) -> None:
         """Take SIGINT, also back from a cell that had set a handler of its own."""
@@ -63,6 +65,16 @@ class Interrupts:
             self._state = "running"
             self._task = None
 
+    @contextmanager
+    def code(self) -> Iterator[None]:
+        """The user's code, and the nets that IPython has for it."""
+        outer, self._in_code = self._in_code, True
+        try:
+            self._strike()
+            yield
+        finally:
+            self._in_code = outer
+
     def hold(self) -> None:
         """Put interrupts off in the main thread until release()."""
         if threading.get_ident() == self._main:
@@ -71,8 +83,11 @@ class Interrupts:
     def release(self) -> None:
         if threading.get_ident() == self._main:
             self._held -= 1
-            if self._pending and not self._held and self._state in ("running", "awaiting"):
+            if self._pending and not self._held and self._may_strike():
                 self._strike()
+
+    def _may_strike(self) -> bool:
+        return self._state == "running" or (self._state == "awaiting" and self._in_code)
 
     def _strike(self) -> None:
         if self._pending:
@@ -84,12 +99,12 @@ class Interrupts:
             return
         if self._state == "shielded" or self._held:
             self._pending = True
-            return
-        task = self._task
-        if self._state == "awaiting" and task is not None:
-            loop = task.get_loop()
-            if asyncio.current_task(loop) is not task:
-                self.cancelled = True
-                loop.call_soon_threadsafe(task.cancel)
-                return
-        raise KeyboardInterrupt
+        elif self._state == "running" or self._task is None or self._task.done():
+            raise KeyboardInterrupt
+        elif asyncio.current_task(self._task.get_loop()) is not self._task:
+            self.cancelled = True
+            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+        elif self._in_code:
+            raise KeyboardInterrupt
+        else:
+            self._pending = True

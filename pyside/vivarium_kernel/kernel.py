@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: disallow-untyped-calls=False
 """One cell from request to reply: guarded streams, interrupts, and the report in the reply."""
 
 import asyncio
@@ -29,6 +30,8 @@ OWNERS_OF_OUTPUT = frozenset({"execute_request", "comm_open", "comm_msg", "comm_
 
 class Kernel(IPythonKernel):
     shell_class = Type(ZMQInteractiveShell)
+    shell: Any  # what ipykernel declares may be None, and here never is
+    session: Any
 
     # Set by prepare(), before the first message.
     output: Output
@@ -43,7 +46,7 @@ class Kernel(IPythonKernel):
         reports: Reports,
         summary_max: int,
     ) -> None:
-        self.output = output
+        self.output = self.shell.output = output
         self.interrupts = self.shell.interrupts = interrupts
         self.leave = leave
         self.reports = reports
@@ -67,22 +70,25 @@ class Kernel(IPythonKernel):
         try:
             with self.interrupts.running():
                 reply = await super().do_execute(*args, **kwargs)
-        except KeyboardInterrupt as interrupt:  # outside user code, where IPython has no net
+        except (Exception, KeyboardInterrupt, asyncio.CancelledError) as error:
+            # Outside user code, where IPython has no net; a cell must have its reply.
             if reply is None:
-                reply = self._interrupted_reply(interrupt)
+                reply = self._failed_reply(error)
         if self.shell.in_child():
             self._end_child(reply)
         self.output.restore()
         self.output.settle()
         return reply
 
-    def _interrupted_reply(self, interrupt: KeyboardInterrupt) -> dict[str, Any]:
-        shown = (KeyboardInterrupt, interrupt, None)
-        self.shell.showtraceback(shown, exception_only=True)
+    def _failed_reply(self, error: BaseException) -> dict[str, Any]:
+        self.output.restore()
+        if self.interrupts.cancelled:  # an await that was cut off before it had begun
+            error = KeyboardInterrupt()
+        self.shell.showtraceback((type(error), error, None), exception_only=True)
         return {
             "status": "error",
-            "ename": "KeyboardInterrupt",
-            "evalue": "",
+            "ename": type(error).__name__,
+            "evalue": str(error),
             "traceback": self.shell._last_traceback or [],
             "execution_count": self.execution_count,
             "user_expressions": {},
@@ -134,10 +140,10 @@ class Kernel(IPythonKernel):
             raise StdinNotImplementedError(NO_INPUT)
         return super().raw_input(prompt)
 
-    def getpass(self, prompt: str = "", stream: Any = None) -> Any:
+    def getpass(self, prompt: str = "", stream: Any = None, **options: Any) -> Any:
         if not self._allow_stdin:
             raise StdinNotImplementedError(NO_INPUT)
-        return super().getpass(prompt, stream)
+        return super().getpass(prompt, stream, **options)
 
     # Messages and threads.
 

@@ -24,12 +24,13 @@ class Publisher(IOPubThread):
         return cls(socket, pipe=False, **({"session": session} if takes_session else {}))
 
     def _setup_event_pipe(self) -> None:
-        self._sent = 0  # what wait_sent() has seen through
+        """None is needed: the loop has a wake-up of its own."""
 
     def schedule(self, f: Callable[[], Any]) -> None:
         self._events.append(f)
         try:
-            self.io_loop.asyncio_loop.call_soon_threadsafe(self._run_events)
+            loop: Any = self.io_loop
+            loop.asyncio_loop.call_soon_threadsafe(self._run_events)
         except RuntimeError:  # the loop is closed: the process is leaving
             self._events.clear()
 

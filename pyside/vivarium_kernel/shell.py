@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: disallow-untyped-calls=False
 """IPython as an agent's shell: no files, no colours for tools, no advice about leaving."""
 
 import asyncio
@@ -11,14 +12,15 @@ from types import TracebackType
 from typing import Any
 
 from ipykernel import zmqshell
-from IPython.core import interactiveshell
+from IPython.core import interactiveshell as ipython
 
 from .interrupts import Interrupts
+from .streams import Output
 
 OWN_CODE = os.path.dirname(__file__) + os.sep
 ADVICE = "To exit: use"  # "... 'exit', 'quit', or Ctrl-D.": wrong here, after every sys.exit()
 
-ipython_warn = interactiveshell.warn
+ipython_warn: Any = vars(ipython)["warn"]
 
 
 def warn_but_advice(message: Any, *args: Any, **kwargs: Any) -> None:
@@ -26,12 +28,15 @@ def warn_but_advice(message: Any, *args: Any, **kwargs: Any) -> None:
         ipython_warn(message, *args, **kwargs)
 
 
-interactiveshell.warn = warn_but_advice
+setattr(ipython, "warn", warn_but_advice)  # noqa: B010 (no public name of theirs)
 
 
 # Libraries know a kernel by the name of this class.
 class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     interrupts: Interrupts  # set by the kernel
+    output: Output  # so is this
+    parent: Any
+    payload_manager: Any
     exit_code: int | None = None  # this cell ended by SystemExit
     exiting = False  # exit() was called
     main_pid = os.getpid()
@@ -59,7 +64,8 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
         )
 
     async def run_code(self, code_obj: Any, result: Any = None, **kwargs: Any) -> Any:
-        failed = await super().run_code(code_obj, result, **kwargs)
+        with self.interrupts.code():
+            failed = await super().run_code(code_obj, result, **kwargs)
         error = result.error_in_exec if result is not None else None
         if isinstance(error, SystemExit):
             self.exit_code, text = exit_status(error.code)
@@ -96,6 +102,7 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
         return type(value), value, trace
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
+        self.output.restore()  # what the cell put there may not even have flush()
         if self.in_child():  # it has no socket
             print("\n".join(stb), file=sys.stderr)
         else:

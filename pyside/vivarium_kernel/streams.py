@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 from .interrupts import Interrupts
@@ -31,6 +32,8 @@ READ_SIZE = 65536  # a pipe's usual capacity
 # A flood is slowed to what a reader can follow; else its backlog grows without limit here.
 FLOOD_RATE = 64 * 1024 * 1024  # characters a second
 FLOOD_BURST = 64 * 1024 * 1024
+PRINT_S = 0.005  # in which a print() that has begun its line will have ended it
+SEPARATORS = ("\n", " ")  # what print() itself adds
 LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -121,6 +124,8 @@ class Stream(io.TextIOBase):
         self._parts: list[str] = []
         self._size = 0
         self._last_sent = 0.0
+        self._last_call: tuple[int, int] | None = None  # none: at the start of a line
+        self._last_write = 0.0
         self._forked = False
         self._waiting = array.array("i", [0])
         self.source, self._keeper = os.pipe()  # not inheritable, unlike the copy at 1 or 2
@@ -159,7 +164,8 @@ class Stream(io.TextIOBase):
             self._write_in_child(text)
             return len(text)
         with self._guard:
-            self._take()
+            if not self._is_inside_print(text, sys._getframe(1)):
+                self._take()
             self._put(text)
         return len(text)
 
@@ -191,10 +197,13 @@ class Stream(io.TextIOBase):
             self._send()
             self.parent = parent
 
-    def take(self) -> None:
-        """The pipe has something to read."""
+    def take(self) -> bool:
+        """The pipe has something to read.  False: not now, a print() is at work."""
         with self._guard:
+            if self._last_call is not None and time.monotonic() - self._last_write < PRINT_S:
+                return False
             self._take()
+        return True
 
     def send_due(self, now: float) -> None:
         with self._guard:
@@ -230,6 +239,14 @@ class Stream(io.TextIOBase):
         self._drop()
 
     # The rest needs the guard.
+
+    def _is_inside_print(self, text: str, caller: FrameType) -> bool:
+        """One print() writes several times; a child's line should not come before its newline."""
+        call = id(caller), caller.f_lasti
+        inside = text in SEPARATORS and call == self._last_call
+        self._last_call = None if text == "\n" else call
+        self._last_write = time.monotonic()
+        return inside
 
     def _take(self) -> None:
         """Take what waits in the pipe, and no more: a child may never stop writing."""
@@ -345,8 +362,8 @@ class Output:
             for fd, _ in poller.poll(wait_ms):
                 if fd == self._wake:
                     os.eventfd_read(fd)
-                else:
-                    sources[fd].take()
+                elif not sources[fd].take():
+                    time.sleep(PRINT_S / 5)
             now = time.monotonic()
             for stream in self.streams:
                 stream.send_due(now)

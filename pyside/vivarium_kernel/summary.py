@@ -8,7 +8,7 @@ below, by calls that these types themselves implement.  No reference to a user's
 import json
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -55,12 +55,13 @@ class Namespace:
         """Names bound anew in this cell come first, the last bound of them foremost."""
         self._cell += 1
         seen: dict[str, tuple[int, int]] = {}
-        for name, value in reversed(variables):
+        for name, value in variables:
             before = self._seen.get(name)
             same = before is not None and before[0] == id(value)
             seen[name] = before if same and before is not None else (id(value), self._cell)
         self._seen = seen
-        return sorted(reversed(variables), key=lambda entry: -seen[entry[0]][1])
+        latest = list(reversed(variables))
+        return sorted(latest, key=lambda entry: -seen[entry[0]][1])
 
 
 class Room:
@@ -206,9 +207,3 @@ LIBRARIES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("polars", "DataFrame", frame),
     ("polars", "Series", series),
 )
-
-
-def kinds() -> Iterator[str]:
-    """The types that are looked into, for the documentation."""
-    yield from (type_name(kind) for kind in EXACT)
-    yield from (f"{module}.{name}" for module, name, _ in LIBRARIES)

@@ -18,7 +18,7 @@ from jupyter_client.session import Session
 
 PATH = Path(__file__).with_name("frames.json")
 KEY = "0123456789abcdef" * 4
-ASTRAL = "snake \U0001f40d, music \U0001d11e, umlaut ä, quote \" and \\, line\nend"
+ASTRAL = 'snake \U0001f40d, music \U0001d11e, umlaut ä, quote " and \\, line\nend'
 PNG = bytes.fromhex("89504e470d0a1a0a00ff")
 
 

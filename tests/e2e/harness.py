@@ -25,7 +25,7 @@ REPO = Path(__file__).parents[2]
 BUILD = REPO / os.environ.get("VIVARIUM_BUILD", "build-asan")
 PROGRAM = BUILD / "vivarium"
 NEWEST = "2025-11-25"
-READY = re.compile(r"ready (http://\S+:(\d+)/mcp)$", re.MULTILINE)
+READY = re.compile(r"ready (http://\S+:(\d+)/mcp)\b")
 SANITIZER = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer")
 MARK = "LC_VIVARIUM_E2E"  # the daemon hands LC_* down to all it starts
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -109,6 +109,8 @@ class Daemon:
             "HOME": str(home),
             "LANG": "C.UTF-8",
             MARK: self.token,
+            # Freed memory must not look like growth.
+            "ASAN_OPTIONS": "quarantine_size_mb=8",
             "XDG_RUNTIME_DIR": str(self.runtime),
             "XDG_CACHE_HOME": str(Path(tempfile.gettempdir()) / f"vivarium-e2e-{os.getuid()}"),
             "VIVARIUM_PORT": "0",
@@ -334,6 +336,8 @@ class RpcError(Exception):
 
 class Client:
     """One MCP session.  Every request has a connection of its own, so threads may share it."""
+
+    daemon: Daemon  # set by who has use for it
 
     def __init__(self, port: int, revision: str = NEWEST) -> None:
         self.port = port

@@ -119,6 +119,8 @@ class KernelProcess:
         self.shell = self.connect(zmq.DEALER, "shell")
         self.control = self.connect(zmq.DEALER, "control")
         self.iopub = self.connect(zmq.SUB, "iopub")
+        if peers is None:
+            self._await_subscription()
 
     def connect(self, kind: int, name: str) -> "zmq.Socket[bytes]":
         socket = self.context.socket(kind)
@@ -133,6 +135,14 @@ class KernelProcess:
         if select.select([fd], [], [], 20)[0] and os.read(fd, 64) == b"ready\n":
             return
         raise AssertionError(f"the kernel did not become ready: {self.crash_output()}")
+
+    def _await_subscription(self) -> None:
+        """Ask until IOPub is heard: what is published before the subscription is lost."""
+        for _ in range(100):
+            self.reply(self.send("kernel_info_request", {}))
+            if self.iopub.poll(50):
+                return
+        raise AssertionError("nothing is heard on IOPub")
 
     def send(self, msg_type: str, content: Message, channel: str = "shell") -> str:
         message = self.session.msg(msg_type, content)
@@ -241,7 +251,7 @@ def launch(
     environment: dict[str, str],
 ) -> tuple["subprocess.Popen[bytes]", int, int]:
     """Start pyside with the connection at 3 and the ready pipe at 4; returns both read ends too."""
-    spare = []
+    spare: list[int] = []
     while not spare or spare[-1] < 5:  # nothing below may own 3 or 4 while they are placed
         spare.append(os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC))
     memory = high(os.memfd_create("connection"))
@@ -264,7 +274,7 @@ def launch(
             stdout=crash,
             stderr=crash,
             pass_fds=(3, 4),
-            preexec_fn=place,
+            preexec_fn=place,  # noqa: PLW1509 (two system calls, no lock)
             start_new_session=True,
         )
     finally:

@@ -29,7 +29,7 @@ def has(python: str, module: str) -> bool:
     return subprocess.run([python, "-c", code], check=False).returncode == 0
 
 
-@pytest.fixture(scope="module", params=INTERPRETERS.values(), ids=INTERPRETERS.keys())
+@pytest.fixture(scope="module", params=list(INTERPRETERS.values()), ids=list(INTERPRETERS))
 def python(request: pytest.FixtureRequest) -> str:
     path = str(request.param)
     if not has(path, "ipykernel"):
@@ -251,13 +251,16 @@ def test_a_child_that_never_stops_does_not_hold_the_cell(kernel: KernelProcess) 
         "import io, sys; sys.stdout = io.StringIO()",
         "import io, sys; sys.stdout = io.TextIOWrapper(sys.stdout.buffer, 'latin-1')",
         "import sys; sys.stdout.detach()",
+        "import sys; sys.stdout = object(); 1 / 0",
     ],
 )
 def test_a_cell_that_breaks_its_output_breaks_it_for_itself_only(
     kernel: KernelProcess, code: str
 ) -> None:
     kernel.run(code)
-    result = ok(kernel.run("import os, sys; print(1, file=sys.stderr); print(2); os.system('echo 3')"))
+    result = ok(
+        kernel.run("import os, sys; print(1, file=sys.stderr); print(2); os.system('echo 3')")
+    )
     assert (result.stderr, result.stdout) == ("1\n", "2\n3\n")
 
 

@@ -72,7 +72,9 @@ def held(live: Daemon, client: Client) -> Any:
 
 def png(side: int) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     rows = b"".join(b"\0" + os.urandom(side) for _ in range(side))
     head = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
@@ -111,7 +113,9 @@ def test_a_semicolon_hides_the_value(client: Client) -> None:
 
 def test_an_exception_comes_first_and_its_traceback_is_plain(client: Client) -> None:
     result = client.run("def inner():\n    return 1 / 0\nprint('before')\ninner()")
-    assert result.text.startswith("Error: ZeroDivisionError: division by zero (exit code 1)\nbefore\n")
+    assert result.text.startswith(
+        "Error: ZeroDivisionError: division by zero (exit code 1)\nbefore\n"
+    )
     assert result.is_error
     assert result.exit_code == 1
     assert "return 1 / 0" in result.text
@@ -159,15 +163,19 @@ def test_sys_exit_with_words_says_them_on_stderr(client: Client) -> None:
 
 
 def test_top_level_await_shell_and_magics_work(client: Client) -> None:
-    assert client.run("import asyncio\nawait asyncio.sleep(0.01)\n'woke'").data["result"] == "'woke'"
-    assert client.run("!echo from the shell").data["stdout"] == "from the shell\n"
+    assert (
+        client.run("import asyncio\nawait asyncio.sleep(0.01)\n'woke'").data["result"] == "'woke'"
+    )
+    shell = client.run("!echo from the shell; echo twice")
+    assert shell.data["stdout"].splitlines() == ["from the shell", "twice"]  # a pty: \r\n
     assert "time: " in client.run("%time 1 + 1").text
     assert client.run("%%time\ntimed = 5").exit_code == 0
     assert client.run("timed").data["result"] == "5"
 
 
 def test_odd_bytes_and_letters_arrive(client: Client) -> None:
-    assert client.run("print('日本 \\U0001f600 \\x00 é')").data["stdout"] == "日本 \U0001f600 \0 é\n"
+    letters = client.run("print('日本 \\U0001f600 \\x00 é')").data["stdout"]
+    assert letters.replace("\0", "\ufffd") == "日本 \U0001f600 \ufffd é\n"
     raw = client.run("import os\nos.write(1, b'a\\xff\\xfeb\\n');")
     assert re.fullmatch("a\ufffd+b\n", raw.data["stdout"])
     lone = client.run("print('\\ud800 lone')")
@@ -221,12 +229,15 @@ def test_five_megabytes_are_clipped_and_counted(client: Client) -> None:
     assert len(result.text) < 25_000
     assert result.text.startswith("begin")
     assert result.text.endswith("end")
-    omitted = re.search(r"(\d[\d,]*) (more )?characters", result.text)
+    omitted = re.search(r"\[\.\.\. (\d+) of (\d+) characters left out", result.text)
     assert omitted, result.text[900:1200]
-    assert int(omitted[1].replace(",", "")) == pytest.approx(5_000_009 - 20_000, abs=100)
+    assert int(omitted[2]) == 5_000_009
+    assert int(omitted[1]) == pytest.approx(5_000_009 - 20_000, abs=100)
 
 
-def test_a_cell_that_prints_forever_costs_the_daemon_no_memory(live: Daemon, client: Client) -> None:
+def test_a_cell_that_prints_forever_costs_the_daemon_no_memory(
+    live: Daemon, client: Client
+) -> None:
     client.run("1")
     before = resident_kb(live.pid)
     result = client.run("print('first line')\nwhile True: print('x' * 1000)", timeout_seconds=2)
@@ -297,6 +308,7 @@ def test_a_death_is_seen_at_once(live: Daemon, client: Client) -> None:
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: live.log().count("was killed by signal 9") > 0, 2)
     wait_until(lambda: not Path(f"/proc/{pid}").exists(), 2)
+    assert "SIGKILL" in client.run("1").data["notice"]
 
 
 # ---- timeouts ----
@@ -362,7 +374,7 @@ def test_calls_run_in_the_order_in_which_they_came(
     with ThreadPoolExecutor(20) as pool:
         for i in range(20):
             client_calls.append(pool.submit(client.run, f"print({i}, file=open('order', 'a'))"))
-            wait_until(lambda: live.health()["workspaces"][0]["calls"] == len(client_calls) + 1)
+            wait_until(lambda: live.health()["calls"] == len(client_calls) + 1)
         assert not held.done()
         (live.work / "go").touch()
         results = [future.result() for future in client_calls]
@@ -384,7 +396,7 @@ def test_the_rest_answers_while_a_cell_runs(
     (live.work / "note.txt").write_text("a note")
     assert client.request("ping") == {}
     assert len(client.request("tools/list")["tools"]) == 3
-    assert live.health()["workspaces"][0]["kernel"] == "busy"
+    assert live.health()["calls"] == 1
     assert "note.txt" in client.call("list_files").text
     assert client.call("read_text_file", path="note.txt").text == "a note"
     assert not held.done()
@@ -570,7 +582,9 @@ def test_children_end_with_their_kernel(live: Daemon, client: Client) -> None:
     wait_until(lambda: sleepers(live) == [], 3)
 
 
-def test_a_thread_that_prints_later_is_shown_with_the_next_call(live: Daemon, client: Client) -> None:
+def test_a_thread_that_prints_later_is_shown_with_the_next_call(
+    live: Daemon, client: Client
+) -> None:
     client.run(
         "import threading, os, time\n"
         "def later():\n"
@@ -682,7 +696,7 @@ def test_a_kernel_is_started_by_the_first_call_and_not_before(
     client.request("tools/list")
     client.call("list_files")
     assert daemon.children() == []
-    assert daemon.health()["workspaces"][0]["kernel"] == "none"
+    assert daemon.health()["kernels"] == 0
     client.run("1")
     assert len(daemon.children()) == 1
     assert daemon.kernel_pid() in all_pids()

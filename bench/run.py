@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Measures the release build against its peers and writes docs/bench.md.
+
+usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts ...]
+
+Each comparison is made within one run, in turn, and is told as a ratio; no test depends
+on it.  Naming some measures only those, and prints without writing.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import cells
+import memory
+import pings
+import starts
+from harness import REPO
+from peers import PYTHON, Server, await_quiet, daemon, sdk_server
+from table import Section
+
+DOCUMENT = REPO / "docs/bench.md"
+QUIET_LIMIT_S = float(os.environ.get("BENCH_QUIET_S", "120"))
+PACKAGES = ("libwebsockets17", "libzmq5", "libjansson4", "libsodium23", "wrk")
+
+
+def said(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def machine() -> str:
+    """What a reader needs to judge the figures; no dates, no names."""
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    release = re.search(r'PRETTY_NAME="(.*)"', Path("/etc/os-release").read_text())
+    cores = len(os.sched_getaffinity(0))
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    packages = said("dpkg-query", "-W", "-f", "${Package} ${Version}, ", *PACKAGES).rstrip(", ")
+    python = "import ipykernel, IPython, zmq, platform; print(platform.python_version(), "
+    python += "'ipykernel', ipykernel.__version__, 'IPython', IPython.__version__, "
+    python += "'pyzmq', zmq.__version__)"
+    lines = [
+        f"- {cores} cores, {model[1] if model else platform.machine()}, {pages / 2**30:.0f} GiB",
+        f"- {release[1] if release else '?'}, Linux {platform.release()}",
+        f"- release build: {said('gcc', '--version').splitlines()[0]}; {packages}",
+        f"- kernels: Python {said(PYTHON, '-c', python)}",
+        f"- Node {said('node', '--version')}, @modelcontextprotocol/sdk {sdk_version()}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def sdk_version() -> str:
+    text = (REPO / "bench/node/package.json").read_text()
+    found = re.search(r'modelcontextprotocol/sdk": "(.*)"', text)
+    return found[1] if found else "?"
+
+
+def run_cells(program: Path, place: Path) -> list[Section]:
+    with daemon(place / "cells", program) as ours:
+        return [cells.measure(ours, place / "raw")]
+
+
+def run_pings(program: Path, place: Path) -> list[Section]:
+    with (
+        daemon(place / "pings", program) as ours,
+        sdk_server("json") as one,
+        sdk_server("sse") as two,
+    ):
+        return [pings.measure([Server("vivarium", ours.port, ours.pid), one, two])]
+
+
+def run_memory(program: Path, place: Path) -> list[Section]:
+    with daemon(place / "memory", program) as ours, sdk_server("sse") as peer:
+        idle = memory.measure_idle(ours, peer)
+    return [idle, memory.measure_flood(lambda: daemon(place / "flood", program))]
+
+
+def run_starts(program: Path, place: Path) -> list[Section]:
+    with daemon(place / "starts", program, VIVARIUM_USER_HEADER="X-User-ID") as ours:
+        return [starts.measure(ours)]
+
+
+MEASURES: dict[str, Callable[[Path, Path], list[Section]]] = {
+    "cells": run_cells,
+    "pings": run_pings,
+    "memory": run_memory,
+    "starts": run_starts,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, print, write."""
+    program = Path(arguments[0]).absolute() / "vivarium"
+    chosen = arguments[1:] or list(MEASURES)
+    parts = [
+        "# Measured\n\nWritten by `make bench`: each figure stands beside a peer or a limit that "
+        "was measured in the same run.\n\n" + machine()
+    ]
+    print(parts[0], flush=True)
+    with tempfile.TemporaryDirectory(prefix="vivarium-bench-") as place:
+        for name in chosen:
+            share = await_quiet(QUIET_LIMIT_S)
+            for section in MEASURES[name](program, Path(place)):
+                section.notes.append(
+                    f"Others used {share:.0%} of the machine just before this was measured."
+                )
+                parts.append(section.markdown())
+                print(parts[-1], flush=True)
+    if not arguments[1:]:
+        DOCUMENT.write_text("\n".join(parts))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""Write the seeds of the fuzz drivers: corpus/<driver>/<words>.
+
+Usage: .venv-dev/bin/python tests/fuzz/make_corpus.py
+
+Each driver's first comment says what its input looks like.  Files named by 40 hex digits were
+found by fuzzing and stay.
+"""
+
+import json
+import struct
+import zlib
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FRAMES = json.loads((HERE.parent / "data/frames.json").read_text())
+META = "io.modelcontextprotocol/"
+
+
+def jmsg() -> dict[str, bytes]:
+    def pack(flags: int, frames: list[bytes]) -> bytes:
+        return bytes([flags]) + b"".join(struct.pack("<H", len(f)) + f for f in frames)
+
+    seeds = {
+        f"{number:02} {entry['name']}": pack(1, [bytes.fromhex(f) for f in entry["frames"]])
+        for number, entry in enumerate(FRAMES)
+    }
+    seeds["signed by nobody"] = b"\0" + seeds["00 kernel_info_request"][1:]
+    head = b'{"msg_id":"a","msg_type":"b"}'
+    seeds["short"] = pack(1, [b"<IDS|MSG>", b"", head, b"{}", b"{}", b"{}"])
+    seeds["nul and surrogates"] = pack(
+        1, [b"i", b"<IDS|MSG>", b"s", head, b"{}", b"{}", rb'{"a\u0000":"\ud800\udc00\udcff"}']
+    )
+    return seeds
+
+
+JSON = {
+    "numbers": b'[0,-1,1.5e300,9223372036854775807,-0.0,1E-5,true,false,null,"",{},[]]',
+    "escapes": rb'"\"\\\/\b\f\n\r\t\u00e9\u0000\ud83d\udc0d\ud800x\udc00\u12"',
+    "raw bytes": b'{"a\xff":"\xed\xa0\x80\xc3\xa9\xf0\x9f\x90\x8d\xf0\x9f"}',
+    "nested": b"[" * 40 + b"]" * 40,
+    "too deep": b"[" * 2100,
+    "text": b'{"a":"\xe2\x82\xac","a":2}',
+    "cut": b'{"a":[1,2,{"b":"c',
+}
+
+
+def rpc() -> dict[str, bytes]:
+    def post(headers: list[str], **message: object) -> bytes:
+        return "\n".join([*headers, json.dumps({"jsonrpc": "2.0", **message})]).encode()
+
+    none = ["", "", ""]
+    meta = {META + "protocolVersion": "2026-07-28", META + "clientCapabilities": {}}
+    call = {"name": "run_python", "arguments": {"code": "1 + 1"}}
+    version, method = "2026-07-28", "tools/call"
+    start = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x"}}
+    new = {"id": 3, "method": method, "params": {**call, "_meta": meta}}
+    coded = "=?base64?cnVuX3B5dGhvbg==?="
+    return {
+        "initialize": post(none, id=1, method="initialize", params=start),
+        "notification": post(none, method="notifications/initialized"),
+        "call": post(["2025-06-18", "", ""], id="a", method=method, params=call),
+        "stateless": post([version, method, "run_python"], **new),
+        "encoded name": post([version, method, coded], **new),
+        "header mismatch": post([version, "tools/list", ""], **new),
+        "no such method": post([version, "x", ""], id=1, method="x", params={"_meta": meta}),
+        "dropped": post([version, "", ""], method="x", params={"_meta": meta}),
+        "too new": post(
+            ["2027-01-01", "", ""],
+            id=1,
+            method="x",
+            params={"_meta": {META + "protocolVersion": "2027-01-01"}},
+        ),
+        "response": post(none, id=4, result={}),
+        "error": post(none, id=4, error={"code": -32000, "message": "no"}),
+        "wrong id": post(none, id=[1], method="ping"),
+        "wrong params": post(none, id=1, method="ping", params=[1]),
+        "not an object": b"\n\n\n[1]",
+    }
+
+
+DECHUNK = {
+    "two chunks": b"\x015\r\nhello\r\n6;a=b\r\n world\r\n0\r\n\r\n",
+    "trailers": b"\x053\nabc\n0 \r\nA: b\r\nC: d\r\n\r\nPOST /",
+    "hex": b"\x091A\r\nabcdefghijklmnopqrstuvwxyz\r\n000\r\n\r\n",
+    "too large": b"\x02ffffffff\r\n",
+    "bad size": b"\x02xyz\r\n",
+    "cut": b"\x03a\r\n12345",
+}
+
+
+def gate() -> dict[str, bytes]:
+    names = ["localhost:8000", "127.0.0.1", "127.1", "[::1]:80", "vivarium", "evil.example"]
+    names += ["0x7f000001", "2130706433", "a.example:443", "[fd00::5]:1", "10.0.0.5", "localhost."]
+    names += ["null", "http://localhost", "user@localhost", "a.example.", ":80", "[::ffff:1.2.3.4]"]
+    listen = b"10.0.0.5\na.example, b.example:8080 [fd00::5]\n"
+    seeds = {f"{i:02}": listen + name.encode() for i, name in enumerate(names)}
+    return seeds | {"ipv6 listen": b"fd00::5\n\n[fd00::5]:80", "empty": b"\n\n"}
+
+
+TEXT = {
+    "words": "\7h\u00e9llo \u20ac \U0001f40d \u202e\u2028\x85\r\n\t\0".encode(),
+    "broken": b"\5a\xff\xed\xa0\x80\xc0\xaf\xf4\x90\x80\x80\xe2\x82\xf0\x9f\x90",
+    "colours": b"\3\x1b[0;31mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\a\x1b(B.\x1b",
+    "cut sequences": b"\3\x1b\x1b[\x1b[1;\xc3\xa9\x1b\xc3\xa9\x1b]0;title",
+}
+CLIP = {
+    "short": b"\x10\0\x05hello\n",
+    "long lines": b"\x40\xff\x0912345678\n\xe2\x82\xac\xf0\x9f\x90\x8d",
+    "exactly the limit": b"\x63\x0a\xff" + b"x" * 100,
+    "colours": b"\x20\x7f\x03\x1b[0;31mred\x1b[0m ",
+}
+
+
+def outputs() -> dict[str, bytes]:
+    def line(kind: str, metadata: object = None, **content: object) -> bytes:
+        return json.dumps({"type": kind, "content": content, "metadata": metadata}).encode()
+
+    def lines(*parts: bytes) -> bytes:
+        return b"\n".join(parts)
+
+    def stream(name: str, text: str) -> bytes:
+        return line("stream", name=name, text=text)
+
+    plain, png = {"text/plain": "2"}, {"image/png": "iVBORw0K\nGgo=", "text/plain": "<Figure>"}
+    error = {"ename": "ValueError", "evalue": "no", "traceback": ["\x1b[31mTr", "a\n", 3]}
+    summary = {"vivarium": {"v": 1, "vars": []}}
+    return {
+        "whole call": lines(
+            line("status", execution_state="busy"),
+            stream("stdout", "a\n"),
+            stream("stderr", "b" * 1500),
+            line("execute_result", data=plain, execution_count=1),
+            line("execute_reply", summary, status="ok", execution_count=1),
+            line("status", execution_state="idle"),
+        ),
+        "pictures": lines(*[line("display_data", data=png)] * 34),
+        "bad picture": line("display_data", data={"image/png": "!!"}),
+        "updates": lines(stream("stdout", "x"), line("update_display_data", data=plain)),
+        "error": lines(line("error", **error), line("execute_reply", status="error", **error)),
+        "error in the reply only": line("execute_reply", status="error", **error),
+        "aborted": line("execute_reply", {"vivarium": 3}, status="aborted", execution_count="x"),
+        "wrong types": lines(
+            line("stream", name=1, text=[2]),
+            line("display_data", data=[1]),
+            line("error", traceback={"a": 1}, ename=None),
+            b'{"type":"stream","content":null}',
+            b"[]",
+        ),
+    }
+
+
+SESSION = {
+    "guess": b"\0A" + b"A" * 67,
+    "padded": b"\x42=" + b"A" * 66 + b"==",
+    "empty": b"\3x",
+}
+
+
+def png(width: int, height: int, depth: int, kind: int, *extra: bytes, lace: int = 0) -> bytes:
+    channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[kind]
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        check = struct.pack(">I", zlib.crc32(name + data))
+        return struct.pack(">I", len(data)) + name + data + check
+
+    def rows(columns: int, lines: int) -> bytes:
+        size = (columns * depth * channels + 7) // 8
+        return b"".join(
+            bytes([y % 5]) + bytes((x * y + x) & 255 for x in range(size)) for y in range(lines)
+        )
+
+    raw = rows(width, height)
+    if lace:  # the seven passes of Adam7: start and step, across and down
+        passes = ["0808", "4808", "0448", "2404", "0224", "1202", "0112"]
+        grid = [[int(digit) for digit in one] for one in passes]
+        sizes = [(-(-(width - x) // dx), -(-(height - y) // dy)) for x, dx, y, dy in grid]
+        raw = b"".join(rows(w, h) for w, h in sizes if w > 0 and h > 0)
+    header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, lace)
+    parts = [(part[:4], part[4:]) for part in extra]
+    body = [(b"IHDR", header), *parts, (b"IDAT", zlib.compress(raw)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*one) for one in body)
+
+
+def image() -> dict[str, bytes]:
+    palette = b"PLTE" + bytes(range(12))
+    seeds = {
+        "gray 1": png(40, 9, 1, 0),
+        "gray 16 clear": png(20, 20, 16, 0, b"tRNS\0\1"),
+        "rgb 8": png(30, 30, 8, 2, b"gAMA" + struct.pack(">I", 100000)),
+        "rgb 16": png(200, 100, 16, 2),
+        "palette": png(33, 7, 2, 3, palette, b"tRNS\0\x80"),
+        "palette interlaced": png(13, 13, 4, 3, palette, lace=1),
+        "gray alpha": png(10, 300, 8, 4),
+        "rgba": png(150, 150, 8, 6),
+        "rgba interlaced": png(21, 5, 16, 6, lace=1),
+        "comments": png(8, 8, 8, 2, b"tEXtkey\0text", b"zTXtkey\0\0x", b"sRGB\0", b"viVAx"),
+        "over the limit": png(1, 1, 8, 0)[:16] + struct.pack(">II", 9000, 1) + b"\x08" * 9,
+        "cut": png(60, 60, 8, 2)[:90],
+    }
+    wrong = bytearray(seeds["rgb 8"])
+    wrong[29] ^= 1
+    # Two bytes more are other limits; an odd last one has the checksums mended.
+    mended = {f"{name}, mended": data + b"\x20\xff" for name, data in seeds.items()}
+    return {**seeds, "wrong checksum": bytes(wrong), **mended, "other": b"GIF89a"}
+
+
+def main() -> None:
+    drivers = {
+        "jmsg": jmsg(),
+        "json": JSON,
+        "rpc": rpc(),
+        "dechunk": DECHUNK,
+        "gate": gate(),
+        "utf8": TEXT,
+        "clip": CLIP,
+        "outputs": outputs(),
+        "session": SESSION,
+        "image": image(),
+    }
+    for driver, seeds in drivers.items():
+        directory = HERE / "corpus" / driver
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, data in seeds.items():
+            (directory / name.replace(" ", "-").replace(",", "")).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
