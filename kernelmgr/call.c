@@ -189,7 +189,7 @@ static void leave_queue(struct call *self)
 
 void call_fail(struct call *self, const char *fmt, ...)
 {
-	char text[512];
+	char text[1024];
 	va_list ap;
 
 	va_start(ap, fmt);

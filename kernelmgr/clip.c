@@ -2,6 +2,7 @@
 #include "kernelmgr/clip.h"
 
 #include "wire/ansi.h"
+#include "wire/err.h"
 #include "wire/utf8.h"
 
 static void trim_tail(struct clip *self, size_t keep)
@@ -46,10 +47,17 @@ void clip_render(const struct clip *self, struct buf *out)
 	size_t room = self->limit - CLIP_HEAD;
 	size_t bytes = utf8_suffix(buf_str(&self->tail), self->tail.size, room);
 
+	if (self->total <= self->limit) { /* a sequence may lie across the two */
+		owned(buf_finish) struct buf all = {0};
+
+		buf_add(&all, buf_str(&self->head), self->head.size);
+		buf_add(&all, buf_str(&self->tail), self->tail.size);
+		ansi_strip(out, buf_str(&all), all.size);
+		return;
+	}
 	ansi_strip(out, buf_str(&self->head), self->head.size);
-	if (self->total > self->limit)
-		buf_printf(out, "\n[... %zu of %zu characters left out ...]\n",
-			   self->total - self->limit, self->total);
+	buf_printf(out, "\n[... %zu of %zu characters left out ...]\n",
+		   self->total - self->limit, self->total);
 	ansi_strip(out, buf_str(&self->tail) + self->tail.size - bytes, bytes);
 }
 

@@ -17,6 +17,7 @@
 
 enum {
 	CRASH_LINES = 3,        /* of its last output, shown when it dies */
+	CRASH_LINE_SHOWN = 120, /* characters of each */
 	CLOSING_TURNS_MAX = 40, /* of CLOSING's deadline while output comes */
 };
 
@@ -88,23 +89,25 @@ static void tell_supervisor(struct kernel *self, const char *text)
 /* ---- death ---- */
 
 /* The last lines that it wrote to our pipe, such as a start-up error or the report
- * of a crash, as one line of text. */
+ * of a crash: each cut, so that a long one does not hide the one that tells. */
 static void add_crash_output(struct kernel *self)
 {
 	struct buf *out = &self->crash_output;
+	owned(buf_finish) struct buf shown = {0};
+	const char *from, *end;
 	int lines = 0;
 
 	while (out->size && strchr("\n ", out->data[out->size - 1]))
 		out->data[--out->size] = '\0';
-	const char *from = buf_str(out) + out->size;
+	from = end = buf_str(out) + out->size;
 	while (from > buf_str(out) && (from[-1] != '\n' || ++lines < CRASH_LINES))
 		from--;
-	if (!*from)
-		return;
-	owned(buf_finish) struct buf shown = {0};
-	utf8_show(&shown, from, strlen(from));
+	for (; from < end; from += strcspn(from, "\n") + 1) {
+		buf_text(&shown, shown.size ? " | " : "; it said: ");
+		utf8_show_cut(&shown, from, strcspn(from, "\n"), CRASH_LINE_SHOWN);
+	}
 	size_t at = strlen(self->death.words);
-	snprintf(self->death.words + at, sizeof self->death.words - at, "; it said: %s",
+	snprintf(self->death.words + at, sizeof self->death.words - at, "%s",
 		 buf_str(&shown));
 }
 

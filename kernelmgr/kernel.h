@@ -50,7 +50,7 @@ struct kernel_death {
 	int64_t memory_kb;             /* its peak resident memory; 0 unknown */
 	char last_begun[JMSG_ID_SIZE]; /* request whose code was the last to begin */
 	bool tells_begun;              /* it is a kernel that reports this */
-	char words[320]; /* "was killed by signal 9 (SIGKILL)": what follows
+	char words[800]; /* "was killed by signal 9 (SIGKILL)": what follows
 			    "the kernel" in a sentence */
 };
 

@@ -11,7 +11,10 @@
 #include "wire/mem.h"
 #include "wire/utf8.h"
 
-enum { NAMES_LISTED = 12 };
+enum {
+	NAMES_LISTED = 12,
+	NAME_SHOWN = 64, /* characters of one */
+};
 
 static void pump(void *arg);
 
@@ -106,7 +109,8 @@ void workspace_list_names(const struct workspace *self, struct buf *out)
 		const char *name = json_string_value(json_array_get(row, 0));
 
 		buf_text(out, shown ? ", " : " (");
-		utf8_show(out, name ? name : "?", strlen(name ? name : "?"));
+		utf8_show_cut(out, name ? name : "?", strlen(name ? name : "?"),
+			      NAME_SHOWN);
 	}
 	if (total > shown)
 		buf_printf(out, "%s+%zu more", shown ? ", " : " (", total - shown);

@@ -196,11 +196,8 @@ static void build_text(struct buf *text, const struct outcome *outcome,
 static void show_cut(struct buf *out, const json_t *value, size_t max)
 {
 	const char *text = json_string_value(value);
-	size_t size = json_string_length(value), cut = utf8_prefix(text, size, max);
 
-	utf8_show(out, text ? text : "", cut);
-	if (cut < size)
-		buf_text(out, "…");
+	utf8_show_cut(out, text ? text : "", json_string_length(value), max);
 }
 
 static void add_vars(struct buf *text, const json_t *summary)

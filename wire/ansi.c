@@ -9,15 +9,19 @@ static const char *skip_csi(const char *at, const char *end)
 {
 	while (at < end && (unsigned char)*at >= 0x20 && (unsigned char)*at <= 0x3f)
 		at++; /* parameters and intermediates */
-	return at < end ? at + 1 : end;
+	/* A sequence that is cut short takes nothing of what follows with it. */
+	return at < end && *at >= 0x40 && *at <= 0x7e ? at + 1 : at;
 }
 
-/* Operating system commands, such as titles and links, end in BEL or ESC \. */
+/* Operating system commands, such as titles and links, end in BEL or ESC \.  One
+ * without an end stops at the end of the line, so that it hides no more than that. */
 static const char *skip_osc(const char *at, const char *end)
 {
 	for (; at < end; at++) {
 		if (*at == BEL)
 			return at + 1;
+		if (*at == '\n')
+			return at;
 		if (*at == ESC && at + 1 < end && at[1] == '\\')
 			return at + 2;
 	}

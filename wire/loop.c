@@ -58,11 +58,12 @@ static const struct lws_protocols protocols[] = {
     {.name = NULL},
 };
 
-/* What lws has to say goes where all else goes; its warnings are about peers. */
+/* What lws has to say goes where all else goes.  For debugging only: what fails is
+ * reported, in better words, by who asked for it. */
 static void on_lws_log(int level, const char *line)
 {
-	log_line(level == LLL_ERR ? LOG_WARN : LOG_DEBUG, "libwebsockets", "%.*s",
-		 (int)strcspn(line, "\n"), line);
+	(void)level;
+	log_debug("libwebsockets", "%.*s", (int)strcspn(line, "\n"), line);
 }
 
 int loop_create(struct loop **out, size_t read_size, struct err *err)

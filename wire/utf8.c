@@ -226,3 +226,12 @@ void utf8_show(struct buf *out, const char *text, size_t size)
 		at += next.size;
 	}
 }
+
+void utf8_show_cut(struct buf *out, const char *text, size_t size, size_t max_chars)
+{
+	size_t cut = utf8_prefix(text, size, max_chars);
+
+	utf8_show(out, text, cut);
+	if (cut < size)
+		buf_text(out, "\xe2\x80\xa6");
+}

@@ -22,6 +22,8 @@ size_t utf8_clean(struct buf *out, const char *text, size_t size);
 /* Appends text for showing inside a line: cleaned, and what would break the line or
  * deceive the reader (controls, line separators, direction marks) as \n or \u202e. */
 void utf8_show(struct buf *out, const char *text, size_t size);
+/* The same for the first max_chars characters; an ellipsis stands for the rest. */
+void utf8_show_cut(struct buf *out, const char *text, size_t size, size_t max_chars);
 /* Characters in text. */
 size_t utf8_count(const char *text, size_t size);
 /* Bytes of the first max_chars characters; size when there are fewer. */

@@ -65,6 +65,7 @@ class Reports:
 
     def __init__(self) -> None:
         self._pipe = os.fstat(REPORT_FD)
+        os.set_blocking(REPORT_FD, False)  # a daemon that does not read must not stop a cell
 
     def ready(self) -> None:
         """Every socket is bound; the daemon may connect from now on."""

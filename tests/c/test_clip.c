@@ -105,8 +105,31 @@ CASE(colours_are_taken_out)
 	clip_finish(&clip);
 }
 
+CASE(a_colour_where_the_head_ends_is_taken_out)
+{
+	struct clip clip = {.limit = 1200};
+	char text[1100];
+
+	snprintf(text, sizeof text, "%0998d\x1b[0;31mred", 0);
+	add(&clip, text);
+	snprintf(text, sizeof text, "%0998dred", 0);
+	check(&clip, text);
+	clip_finish(&clip);
+}
+
+CASE(a_broken_sequence_takes_nothing_with_it)
+{
+	struct clip clip = {.limit = 1200};
+
+	add(&clip, "\x1b[1;\xc3\xa9\x1b[3\n\x1b]0;title\nmore");
+	check(&clip, "\xc3\xa9\n\nmore");
+	clip_finish(&clip);
+}
+
 RUN(cmocka_unit_test(short_text_comes_back_as_it_was),
     cmocka_unit_test(exactly_the_limit_is_kept_and_one_more_is_not),
     cmocka_unit_test(head_and_tail_stay_and_the_rest_is_counted),
     cmocka_unit_test(one_huge_piece_costs_no_more_than_the_limit),
-    cmocka_unit_test(a_line_is_ended_once), cmocka_unit_test(colours_are_taken_out))
+    cmocka_unit_test(a_line_is_ended_once), cmocka_unit_test(colours_are_taken_out),
+    cmocka_unit_test(a_colour_where_the_head_ends_is_taken_out),
+    cmocka_unit_test(a_broken_sequence_takes_nothing_with_it))

@@ -174,7 +174,9 @@ class Daemon:
     def health(self) -> dict[str, Any]:
         reply = exchange(self.port, "GET", "/health")
         assert reply.status == 200
-        return reply.json()
+        health = reply.json()
+        assert isinstance(health, dict)
+        return health
 
     def client(self, revision: str = NEWEST) -> Client:
         client = Client(self.port, revision)
@@ -272,6 +274,7 @@ def exchange(
     path: str,
     body: bytes | str | None = None,
     headers: Mapping[str, str] | None = None,
+    *,
     timeout_s: float = 50,
 ) -> Reply:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)

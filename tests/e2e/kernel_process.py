@@ -106,7 +106,7 @@ class KernelProcess:
         self.process, self.report_fd, self.log_fd = launch(
             python, json.dumps(self.connection).encode(), self.workspace, self.environment
         )
-        self.log = b""
+        self.log = self.reports = b""
         self.open = True
         self.context = zmq.Context()
         try:
@@ -199,6 +199,7 @@ class KernelProcess:
         start = time.monotonic()
         reply = self.reply(msg_id, timeout)
         messages = self.outputs(msg_id, timeout)
+        self.reports += self._read_all(self.report_fd)
         return Result(reply, messages, time.monotonic() - start)
 
     def run(self, code: str, timeout: float = 10, **options: Any) -> Result:
@@ -215,10 +216,16 @@ class KernelProcess:
 
     def crash_output(self) -> str:
         """What came on the descriptors that the daemon reads."""
-        with contextlib.suppress(BlockingIOError):
-            while data := os.read(self.log_fd, 65536):
-                self.log += data
+        self.log += self._read_all(self.log_fd)
         return self.log.decode("utf-8", "replace")
+
+    @staticmethod
+    def _read_all(fd: int) -> bytes:
+        found = b""
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(fd, 65536):
+                found += data
+        return found
 
     def close(self) -> None:
         """May be called again."""
@@ -260,6 +267,7 @@ def launch(
     ready, told = map(high, os.pipe())
     log, crash = os.pipe()
     os.set_blocking(log, False)
+    os.set_blocking(ready, False)
 
     def place() -> None:
         os.dup2(memory, 3)

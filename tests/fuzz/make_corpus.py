@@ -102,13 +102,14 @@ TEXT = {
     "words": "\7h\u00e9llo \u20ac \U0001f40d \u202e\u2028\x85\r\n\t\0".encode(),
     "broken": b"\5a\xff\xed\xa0\x80\xc0\xaf\xf4\x90\x80\x80\xe2\x82\xf0\x9f\x90",
     "colours": b"\3\x1b[0;31mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\a\x1b(B.\x1b",
-    "cut sequences": b"\3\x1b\x1b[\x1b[1;\xc3\xa9\x1b\xc3\xa9\x1b]0;title",
+    "cut sequences": b"\3\x1b[1;\xc3\xa9\x1b\x1b[\x1b\xc3\xa9\x1b]0;title\nx\x1b]8",
 }
 CLIP = {
     "short": b"\x10\0\x05hello\n",
     "long lines": b"\x40\xff\x0912345678\n\xe2\x82\xac\xf0\x9f\x90\x8d",
     "exactly the limit": b"\x63\x0a\xff" + b"x" * 100,
     "colours": b"\x20\x7f\x03\x1b[0;31mred\x1b[0m ",
+    "a colour where the head ends": b"\x20\0\xff" + b"x" * 997 + b"\x1b[0;31mred",
 }
 
 
