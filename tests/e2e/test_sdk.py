@@ -15,7 +15,6 @@ import mcp_types as types
 import pytest
 from harness import Client as PlainClient
 from harness import Daemon, png_size, wait_until
-
 from mcp import Client
 
 MODES = ["auto", "legacy", "2026-07-28"]

@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = {data, size};
 	owned(clip_finish) struct clip clip = {.limit =
 						   CLIP_HEAD + 1 + input_byte(&input)};
-	size_t times = 1 + input_byte(&input) % 64, chars = 1 + input_byte(&input);
+	size_t times = 1 + input_byte(&input) % 16, chars = 1 + input_byte(&input);
 	owned(buf_finish) struct buf all = {0}, want = {0}, got = {0};
 
 	for (size_t i = 0; i < times && input.left; i++)

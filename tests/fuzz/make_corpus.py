@@ -189,15 +189,15 @@ def image() -> dict[str, bytes]:
         "gray 1": png(40, 9, 1, 0),
         "gray 16 clear": png(20, 20, 16, 0, b"tRNS\0\1"),
         "rgb 8": png(30, 30, 8, 2, b"gAMA" + struct.pack(">I", 100000)),
-        "rgb 16": png(200, 100, 16, 2),
+        "rgb 16": png(110, 5, 16, 2),
         "palette": png(33, 7, 2, 3, palette, b"tRNS\0\x80"),
         "palette interlaced": png(13, 13, 4, 3, palette, lace=1),
-        "gray alpha": png(10, 300, 8, 4),
-        "rgba": png(150, 150, 8, 6),
+        "gray alpha": png(5, 150, 8, 4),
+        "rgba": png(105, 6, 8, 6),
         "rgba interlaced": png(21, 5, 16, 6, lace=1),
         "comments": png(8, 8, 8, 2, b"tEXtkey\0text", b"zTXtkey\0\0x", b"sRGB\0", b"viVAx"),
         "over the limit": png(1, 1, 8, 0)[:16] + struct.pack(">II", 9000, 1) + b"\x08" * 9,
-        "cut": png(60, 60, 8, 2)[:90],
+        "cut": png(30, 30, 8, 2)[:90],
     }
     wrong = bytearray(seeds["rgb 8"])
     wrong[29] ^= 1
