@@ -19,12 +19,7 @@ enum {
 };
 
 #define TO(id) (1u << CALL_##id)
-static const struct {
-	const char *name;
-	unsigned next;
-	int deadline_s;
-	const char *then;
-} rows[] = {
+static const struct state_row rows[] = {
 #define X(id, text, next, deadline_s, then)                                            \
 	[CALL_##id] = {text, next, deadline_s, then},
     CALL_STATES(X)
@@ -54,39 +49,22 @@ static struct loop *loop_of(const struct call *self)
 	return self->workspace->place->kernels.loop;
 }
 
-static void print_deadline(int deadline_s, const char *then, FILE *to)
-{
-	if (deadline_s == CALL_OWN_TIMEOUT)
-		fprintf(to, " | its timeout | %s |\n", then);
-	else if (deadline_s > 0)
-		fprintf(to, " | %d s | %s |\n", deadline_s, then);
-	else
-		fprintf(to, " | - | - |\n");
-}
-
 void call_states_markdown(FILE *to)
 {
-	fprintf(to, "| state | may become | deadline | then |\n|---|---|---|---|\n");
-	for (int i = 0; i < CALL_STATE_COUNT; i++) {
-		fprintf(to, "| %s |", rows[i].name);
-		for (int next = 0; next < CALL_STATE_COUNT; next++)
-			if (rows[i].next & (1u << next))
-				fprintf(to, " %s", rows[next].name);
-		print_deadline(rows[i].deadline_s, rows[i].then, to);
-	}
+	states_markdown(rows, CALL_STATE_COUNT, to);
 }
 
 /* The only way to change state. */
 static void set_state(struct call *self, enum call_state next, const char *why)
 {
-	int64_t deadline_s = rows[next].deadline_s;
+	int64_t deadline_s = (int64_t)rows[next].deadline_s;
 
 	assert(rows[self->state].next & (1u << next));
 	log_debug(self->workspace->name, "call %llu: %s -> %s (%s)", self->cell,
 		  rows[self->state].name, rows[next].name, why);
 	self->state = next;
 	loop_timer_stop(&self->deadline);
-	if (deadline_s == CALL_OWN_TIMEOUT)
+	if (deadline_s == STATE_OWN_TIMEOUT)
 		deadline_s = self->options.timeout_s;
 	if (deadline_s > 0)
 		loop_timer_start(loop_of(self), &self->deadline, deadline_s * 1000000,
@@ -446,7 +424,7 @@ static void on_deadline(void *arg)
 
 	switch (self->state) {
 	case CALL_STARTING:
-		call_fail(self, "The kernel was not ready within %d s.",
+		call_fail(self, "The kernel was not ready within %.0f s.",
 			  rows[CALL_STARTING].deadline_s);
 		break;
 	case CALL_SENT:

@@ -14,6 +14,7 @@
 #include "kernelmgr/files.h"
 #include "kernelmgr/outputs.h"
 #include "kernelmgr/pictures.h"
+#include "kernelmgr/states.h"
 #include "wire/err.h"
 
 /* One row per state: enum name, text, legal next states, seconds until its deadline
@@ -26,8 +27,8 @@
 	      TO(PICTURES),                                                            \
 	  30, "interrupt")                                                             \
 	X(RUNNING, "running",                                                          \
-	  TO(REPLIED) | TO(IDLED) | TO(INTERRUPTING) | TO(PICTURES), CALL_OWN_TIMEOUT, \
-	  "interrupt")                                                                 \
+	  TO(REPLIED) | TO(IDLED) | TO(INTERRUPTING) | TO(PICTURES),                   \
+	  STATE_OWN_TIMEOUT, "interrupt")                                              \
 	X(INTERRUPTING, "interrupting", TO(REPLIED) | TO(IDLED) | TO(PICTURES), 5,     \
 	  "kill the kernel")                                                           \
 	X(REPLIED, "replied", TO(REPLIED) | TO(PICTURES), 2,                           \
@@ -35,8 +36,6 @@
 	X(IDLED, "idled", TO(PICTURES), 2, "kill the kernel")                          \
 	X(PICTURES, "pictures", TO(DONE), 60, "finish without them")                   \
 	X(DONE, "done", 0, 0, "")
-
-enum { CALL_OWN_TIMEOUT = -1 };
 
 enum call_state {
 #define X(id, text, next, deadline_s, then) CALL_##id,

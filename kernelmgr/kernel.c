@@ -22,12 +22,7 @@ enum {
 };
 
 #define TO(id) (1u << KERNEL_##id)
-static const struct {
-	const char *name;
-	unsigned next;
-	double deadline_s;
-	const char *then;
-} rows[] = {
+static const struct state_row rows[] = {
 #define X(id, text, next, deadline_s, then)                                            \
 	[KERNEL_##id] = {text, next, deadline_s, then},
     KERNEL_STATES(X)
@@ -53,18 +48,7 @@ pid_t kernel_pid(const struct kernel *self)
 
 void kernel_states_markdown(FILE *to)
 {
-	fprintf(to, "| state | may become | deadline | then |\n|---|---|---|---|\n");
-	for (int i = 0; i < KERNEL_STATE_COUNT; i++) {
-		fprintf(to, "| %s |", rows[i].name);
-		for (int next = 0; next < KERNEL_STATE_COUNT; next++)
-			if (rows[i].next & (1u << next))
-				fprintf(to, " %s", rows[next].name);
-		if (rows[i].deadline_s > 0)
-			fprintf(to, " | %g s | %s |\n", rows[i].deadline_s,
-				rows[i].then);
-		else
-			fprintf(to, " | - | - |\n");
-	}
+	states_markdown(rows, KERNEL_STATE_COUNT, to);
 }
 
 void kernel_set_state(struct kernel *self, enum kernel_state next, const char *why)

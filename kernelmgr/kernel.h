@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "kernelmgr/launch.h"
+#include "kernelmgr/states.h"
 #include "wire/err.h"
 #include "wire/jmsg.h"
 #include "wire/loop.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "kernelmgr/launch.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernelmgr/sweep.h"
 #include "wire/log.h"
 #include "wire/mem.h"
 
@@ -163,47 +162,10 @@ static bool is_ours(pid_t pid)
 	return false;
 }
 
-static pid_t parent_of(const char *pid)
-{
-	char path[64], text[512];
-	int ppid = 0;
-
-	snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-	owned(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (len <= 0)
-		return 0;
-	text[len] = '\0';
-	const char *end = strrchr(text, ')'); /* the name may hold anything */
-	return end && sscanf(end, ") %*c %d", &ppid) == 1 ? ppid : 0;
-}
-
-static int kill_orphans(void)
-{
-	DIR *proc = opendir("/proc");
-	pid_t self = getpid();
-	int found = 0;
-
-	if (!proc)
-		return 0;
-	for (struct dirent *entry; (entry = readdir(proc));) {
-		pid_t pid = (pid_t)atoi(entry->d_name);
-
-		if (!isdigit((unsigned char)entry->d_name[0]) || is_ours(pid) ||
-		    parent_of(entry->d_name) != self)
-			continue;
-		found++;
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, WNOHANG);
-	}
-	closedir(proc);
-	return found;
-}
-
 static void sweep(void *arg)
 {
 	static struct loop_timer again;
-	int found = kill_orphans();
+	int found = sweep_children(is_ours);
 
 	if (!found)
 		return;

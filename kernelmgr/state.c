@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <glob.h>
 #include <sodium.h>
 #include <stdbool.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernelmgr/sweep.h"
 #include "wire/mem.h"
 
 #define RUNTIME_PREFIX "vivarium-"
@@ -119,19 +119,6 @@ int state_secret(const char *state_dir, const char *name, void *out, size_t size
 
 /* ---- the runtime directory ---- */
 
-static int remove_entry(const char *path, const struct stat *st, int flag,
-			struct FTW *ftw)
-{
-	(void)st, (void)flag, (void)ftw;
-	remove(path);
-	return 0;
-}
-
-static void remove_tree(const char *path)
-{
-	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
-
 /* A lock that can be had belongs to a daemon that is gone. */
 static void remove_stale(const char *base)
 {
@@ -150,7 +137,7 @@ static void remove_stale(const char *base)
 			continue;
 		owned(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			remove_tree(found.gl_pathv[i]);
+			sweep_tree(found.gl_pathv[i]);
 	}
 	globfree(&found);
 }
@@ -175,6 +162,6 @@ int state_runtime_open(char out[PATH_MAX], int *lock, struct err *err)
 
 void state_runtime_close(const char *runtime_dir, int *lock)
 {
-	remove_tree(runtime_dir);
+	sweep_tree(runtime_dir);
 	close_fd(lock);
 }

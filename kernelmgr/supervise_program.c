@@ -12,11 +12,8 @@
  * "started PID", "failed WORDS", "end WAIT-STATUS USER-US SYSTEM-US MAXRSS-KB".
  * Linked statically: it is resident once per kernel.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,6 +27,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "kernelmgr/sweep.h"
 
 enum {
 	CONTROL = 3,
@@ -102,63 +101,22 @@ static pid_t start(char *const argv[])
 	return pid;
 }
 
-/* The parent's pid in /proc/PID/stat; the name before it may hold anything. */
-static pid_t parent_of(const char *pid)
-{
-	char path[64], text[512];
-	int ppid = 0;
-
-	snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	ssize_t len = read(fd, text, sizeof text - 1);
-	close(fd);
-	if (len <= 0)
-		return 0;
-	text[len] = '\0';
-	const char *end = strrchr(text, ')');
-	return end && sscanf(end, ") %*c %d", &ppid) == 1 ? ppid : 0;
-}
-
-static void kill_children(void)
-{
-	DIR *proc = opendir("/proc");
-	pid_t self = getpid();
-
-	if (!proc)
-		return;
-	for (struct dirent *entry; (entry = readdir(proc));)
-		if (isdigit((unsigned char)entry->d_name[0]) &&
-		    parent_of(entry->d_name) == self)
-			kill(atoi(entry->d_name), SIGKILL);
-	closedir(proc);
-}
-
 /* What a killed process leaves behind becomes our child (we are the subreaper), so
  * rounds of "kill the children, reap them" reach every descendant. */
 static void kill_all(void)
 {
 	while (waitpid(-1, NULL, WNOHANG) >= 0 || errno == EINTR) {
-		kill_children();
+		sweep_children(NULL);
 		usleep(1000);
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 	}
 }
 
-static int remove_entry(const char *path, const struct stat *st, int flag,
-			struct FTW *ftw)
-{
-	(void)st, (void)flag, (void)ftw;
-	remove(path);
-	return 0;
-}
-
 static void leave(const char *runtime_dir, int status)
 {
 	kill_all();
-	nftw(runtime_dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	sweep_tree(runtime_dir);
 	_exit(status);
 }
 

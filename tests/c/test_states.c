@@ -5,28 +5,21 @@
 
 #include "testing.h"
 
-struct row {
-	const char *name;
-	unsigned next;
-	double deadline_s;
-	const char *then;
-};
-
 #define TO(id) (1u << KERNEL_##id)
-static const struct row kernel_rows[] = {
+static const struct state_row kernel_rows[] = {
 #define X(id, text, next, deadline_s, then) {text, next, deadline_s, then},
     KERNEL_STATES(X)
 #undef X
 };
 #undef TO
 #define TO(id) (1u << CALL_##id)
-static const struct row call_rows[] = {
+static const struct state_row call_rows[] = {
 #define X(id, text, next, deadline_s, then) {text, next, deadline_s, then},
     CALL_STATES(X)
 #undef X
 };
 
-static void every_state_is_reached(const struct row *rows, int count)
+static void every_state_is_reached(const struct state_row *rows, int count)
 {
 	unsigned reached = 1;
 
@@ -37,13 +30,13 @@ static void every_state_is_reached(const struct row *rows, int count)
 	assert_int_equal(reached, (1u << count) - 1);
 }
 
-static void only_the_last_is_final(const struct row *rows, int count)
+static void only_the_last_is_final(const struct state_row *rows, int count)
 {
 	for (int i = 0; i < count; i++)
 		assert_int_equal(rows[i].next == 0, i == count - 1);
 }
 
-static void names_differ(const struct row *rows, int count)
+static void names_differ(const struct state_row *rows, int count)
 {
 	for (int i = 0; i < count; i++)
 		for (int k = 0; k < i; k++)
@@ -51,7 +44,8 @@ static void names_differ(const struct row *rows, int count)
 }
 
 /* waits: states that rightly last as long as somebody else likes. */
-static void others_have_a_deadline(const struct row *rows, int count, unsigned waits)
+static void others_have_a_deadline(const struct state_row *rows, int count,
+				   unsigned waits)
 {
 	for (int i = 0; i < count; i++) {
 		bool has = rows[i].deadline_s != 0;

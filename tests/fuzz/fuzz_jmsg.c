@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
 	bool is_signed = input_byte(&input) & 1;
-	struct frame frames[FRAMES_MAX];
+	struct frame frames[FRAMES_MAX] = {{0}};
 	struct jmsg_frames split;
 	struct err err;
 	size_t count = load(&input, frames);
