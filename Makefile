@@ -3,7 +3,7 @@
 PY_TOOLS := .venv-dev/bin
 JOBS ?= $(shell nproc)
 
-.PHONY: help run build test demo tables check-style format lock clean
+.PHONY: help run build test bench soak demo tables check-style format lock clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,10 +21,20 @@ test: ## set up what is missing, build, run every test
 	@deploy/setup.sh test
 	@tests/run
 
-demo: ## play the README's tour with the official MCP client
-	@deploy/setup.sh test
+demo: ## play the README's tour with the official MCP client (set up if missing)
+	@deploy/setup.sh demo
 	@$(MAKE) --no-print-directory build
 	@$(PY_TOOLS)/python tests/demo.py build/vivarium
+
+bench: ## measure against peers in the same run, write docs/bench.md (about 5 minutes)
+	@deploy/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@PYTHONPATH=tests/e2e $(PY_TOOLS)/python bench/run.py build
+
+soak: ## random calls, kills and restarts under ASan for SOAK_MINUTES (30)
+	@deploy/setup.sh test
+	@[ -n "$$SOAK_BUILD" ] || { cmake --preset asan >/dev/null && ninja -C build-asan --quiet; }
+	@PYTHONPATH=tests/e2e $(PY_TOOLS)/python tests/soak.py
 
 tables: build ## write the generated tables of README.md and ARCHITECTURE.md anew
 	@python3 docs/tables.py build/vivarium --write

@@ -21,7 +21,7 @@ from harness import NEWEST, REPO, Daemon
 
 VENV_PYTHON = REPO / ".venv/bin/python"
 PYTHON = str(VENV_PYTHON if VENV_PYTHON.exists() else Path("/usr/bin/python3"))
-NODE_DIRECTORY = REPO / "bench/node"
+SDK_SERVER = REPO / "bench/sdk_server.mjs"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 SESSION = re.compile(rb"\r\nmcp-session-id: *(\S+)", re.IGNORECASE)
 
@@ -122,9 +122,7 @@ class Server:
 @contextlib.contextmanager
 def sdk_server(kind: str) -> Iterator[Server]:
     """The TypeScript SDK's: kind is json or sse."""
-    process = subprocess.Popen(
-        ["node", "server.mjs", kind], cwd=NODE_DIRECTORY, stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(["node", SDK_SERVER, kind], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     try:
         yield Server(f"SDK, {kind.upper()}", int(process.stdout.readline()), process.pid)

@@ -56,7 +56,7 @@ def machine() -> str:
 
 
 def sdk_version() -> str:
-    text = (REPO / "bench/node/package.json").read_text()
+    text = (REPO / "tests/clients/package.json").read_text()
     found = re.search(r'modelcontextprotocol/sdk": "(.*)"', text)
     return found[1] if found else "?"
 

@@ -75,7 +75,9 @@ class Starts:
         argv = [PYTHON, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         manager._kernel_spec = KernelSpec(argv=argv, language="python", display_name="stock")
         start = time.perf_counter()
-        manager.start_kernel(env=clean_environment(), cwd=str(self.place))
+        manager.start_kernel(
+            env=clean_environment(), cwd=str(self.place), stderr=subprocess.DEVNULL
+        )
         client = manager.client()
         client.start_channels()
         client.wait_for_ready(timeout=60)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Sets up what `make run` (argument: run) or `make test` (argument: test) needs and
-# does not find: Debian packages, then the Python environments.  Safe to repeat; does
+# Sets up what `make run` (argument: run), `make test` (test) or `make bench` (bench)
+# needs and does not find: Debian packages, then Python environments and npm packages.  Safe to repeat; does
 # nothing, quickly, when all is there.  Needs root or sudo only if a package is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-purpose=${1:?usage: deploy/setup.sh run|test}
+purpose=${1:?usage: deploy/setup.sh run|demo|test|bench|bench}
 python=${VIVARIUM_SETUP_PYTHON:-/usr/bin/python3} # Debian's own
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
@@ -41,6 +41,13 @@ ensure_packages() {
 		apt-get install -q -y --no-install-recommends $missing >&2
 }
 
+pip_environment() { # DIRECTORY LOCK-FILE
+	rm -rf "$1"
+	"$python" -m venv "$1"
+	"$1/bin/python" -m pip install -q --disable-pip-version-check --retries 2 \
+		--timeout 20 --require-hashes --only-binary :all: -r "$2" >&2
+}
+
 # ensure_environment DIRECTORY LOCK-FILE PURPOSE-OF-DEBIAN-FALLBACK
 # The stamp holds the lock's hash and where the packages came from; an environment
 # built from Debian's packages is tried again from PyPI when the lock changes.
@@ -48,11 +55,8 @@ ensure_environment() {
 	local dir=$1 lock=$2 fallback=$3 want
 	want=$(sha256sum <"$lock" | cut -d' ' -f1)
 	[ "$(cut -d' ' -f1 "$dir/.stamp" 2>/dev/null)" = "$want" ] && return 0
-	say "making $dir from $lock"
-	rm -rf "$dir"
-	"$python" -m venv "$dir"
-	if "$dir/bin/python" -m pip install -q --disable-pip-version-check --retries 2 \
-		--timeout 20 --require-hashes --only-binary :all: -r "$lock" >&2; then
+	say "making $dir from $lock (about a minute)"
+	if pip_environment "$dir" "$lock"; then
 		echo "$want pypi" >"$dir/.stamp"
 		return 0
 	fi
@@ -64,18 +68,59 @@ ensure_environment() {
 	echo "$want debian" >"$dir/.stamp"
 }
 
+# The MCP clients and peers of tests/clients.  Node.js comes with npm from PyPI: Debian's
+# npm would bring 350 packages, and its Node.js is too old for the Inspector.  Out of
+# reach: says so, the tests that need them skip, and the next set-up tries again.
+ensure_clients() {
+	local dir=.venv-clients room=tests/clients want
+	want=$(sha256sum <$room/requirements.txt | cut -d' ' -f1)
+	if [ "$(cut -d' ' -f1 $dir/.stamp 2>/dev/null)" != "$want" ]; then
+		say "making $dir from $room/requirements.txt (about a minute)"
+		if ! pip_environment $dir $room/requirements.txt; then
+			say "PyPI cannot be reached: tests with other MCP clients will skip"
+			rm -rf $dir
+			return 0
+		fi
+		echo "$want pypi" >$dir/.stamp
+	fi
+	want=$(sha256sum <$room/package-lock.json | cut -d' ' -f1)
+	[ "$(cat $room/node_modules/.stamp 2>/dev/null)" != "$want" ] || return 0
+	say "installing npm packages in $room (about a minute)"
+	# Fewer retries than npm's own, which take minutes where there is no network.
+	if $dir/bin/npm ci --prefix $room --ignore-scripts --no-fund --no-audit \
+		--loglevel error --fetch-retries 1 --fetch-timeout 20000 >&2; then
+		echo "$want" >$room/node_modules/.stamp
+	else
+		say "npm's registry cannot be reached: tests with clients for Node.js will skip"
+		rm -rf $room/node_modules
+	fi
+}
+
 case $purpose in
 run)
 	ensure_packages build run
 	ensure_environment .venv requirements.txt python
+	command -v node >/dev/null || ensure_packages node
+	;;
+demo)
+	ensure_packages build run
+	ensure_environment .venv requirements.txt python
+	ensure_environment .venv-dev requirements-dev.txt dev
 	;;
 test)
 	ensure_packages build run python test
 	ensure_environment .venv requirements.txt python
 	ensure_environment .venv-dev requirements-dev.txt dev
+	ensure_clients
+	;;
+bench)
+	ensure_packages build run python bench
+	ensure_environment .venv requirements.txt python
+	ensure_environment .venv-dev requirements-dev.txt dev
+	ensure_clients
 	;;
 *)
-	say "unknown purpose '$purpose': use run or test"
+	say "unknown purpose '$purpose': use run, test or bench"
 	exit 2
 	;;
 esac

@@ -216,7 +216,11 @@ static void judge(struct call *self)
 			   "Timed out after %lld s and was interrupted. The kernel "
 			   "lives: its variables are kept.\n",
 			   self->interrupted_s);
-	if (self->end == CALL_CANCELLED)
+	if (self->end == CALL_CANCELLED && self->workspace->draining)
+		buf_text(&self->notice,
+			 "Vivarium is stopping: the cell was interrupted "
+			 "and all variables are lost.\n");
+	else if (self->end == CALL_CANCELLED)
 		buf_text(&self->notice, "Cancelled: the cell was interrupted. The "
 					"kernel lives: its variables are kept.\n");
 	if (outputs->aborted)

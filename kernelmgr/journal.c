@@ -35,6 +35,8 @@ struct journal {
 	uint64_t last;
 	struct entry_list open; /* entry::link */
 	struct entry_list lost; /* entry::link; of the last daemon */
+	struct entry_list live; /* entry::link; workspaces whose kernel has variables */
+	struct entry_list ended; /* entry::link; the same of the last daemon */
 };
 
 static struct entry *find(struct entry_list *list, uint64_t number)
@@ -43,6 +45,16 @@ static struct entry *find(struct entry_list *list, uint64_t number)
 
 	LIST_FOREACH(entry, list, link)
 	if (entry->number == number)
+		return entry;
+	return NULL;
+}
+
+static struct entry *find_workspace(struct entry_list *list, const char *workspace)
+{
+	struct entry *entry;
+
+	LIST_FOREACH(entry, list, link)
+	if (strcmp(entry->workspace, workspace) == 0)
 		return entry;
 	return NULL;
 }
@@ -74,7 +86,8 @@ static struct entry *add(struct entry_list *list, uint64_t number,
 }
 
 /* One line of an old journal: "queued N WORKSPACE TIME", "begun N CELL TIME", "ended
- * N". What does not read as one was torn by the end of its writer. */
+ * N", "live WORKSPACE", "gone WORKSPACE".  What does not read as one was torn by the
+ * end of its writer. */
 static void replay(struct journal *self, const char *line)
 {
 	char workspace[NAME_BYTES];
@@ -90,6 +103,11 @@ static void replay(struct journal *self, const char *line)
 			entry->cell = cell;
 			entry->since = when;
 		}
+	} else if (sscanf(line, "live %64s", workspace) == 1) {
+		if (!find_workspace(&self->ended, workspace))
+			add(&self->ended, 0, workspace, 0);
+	} else if (sscanf(line, "gone %64s", workspace) == 1) {
+		drop(find_workspace(&self->ended, workspace));
 	} else if (sscanf(line, "ended %llu", &number) == 1) {
 		drop(find(&self->lost, number));
 	}
@@ -107,6 +125,13 @@ static void write_begun(struct journal *self, const struct entry *entry)
 {
 	int len = fprintf(self->file, "begun %llu %llu %lld\n",
 			  (unsigned long long)entry->number, entry->cell, entry->since);
+	self->size += len > 0 ? len : 0;
+}
+
+static void write_about(struct journal *self, const char *what, const char *workspace)
+{
+	int len = fprintf(self->file, "%s %s\n", what, workspace);
+
 	self->size += len > 0 ? len : 0;
 }
 
@@ -130,6 +155,8 @@ static int rewrite(struct journal *self, struct err *err)
 		if (entry->cell)
 			write_begun(self, entry);
 	}
+	LIST_FOREACH(entry, &self->live, link)
+	write_about(self, "live", entry->workspace);
 	if (fflush(file) != 0 || rename(partial, self->path) < 0)
 		return err_set(err, ERR_SYSTEM, "write %.150s", self->path);
 	return 0;
@@ -154,6 +181,8 @@ int journal_open(struct journal **out, const char *state_dir, struct err *err)
 
 	LIST_INIT(&self->open);
 	LIST_INIT(&self->lost);
+	LIST_INIT(&self->live);
+	LIST_INIT(&self->ended);
 	if (snprintf(self->path, sizeof self->path, "%s/calls.journal", state_dir) >=
 	    (int)sizeof self->path)
 		return err_set(err, ERR_CONFIG, "VIVARIUM_STATE_DIR is too long");
@@ -176,6 +205,8 @@ void journal_close(struct journal **self)
 		return;
 	drop_all(&dead->open);
 	drop_all(&dead->lost);
+	drop_all(&dead->live);
+	drop_all(&dead->ended);
 	if (dead->file)
 		fclose(dead->file);
 	free(dead);
@@ -245,4 +276,30 @@ void journal_tell_lost(struct journal *self, const char *workspace, struct buf *
 			   waiting, waiting == 1 ? "" : "s");
 	if (out->size > start)
 		buf_text(out, ", and all variables.\n");
+	else if (self && find_workspace(&self->ended, workspace))
+		buf_text(out,
+			 "Vivarium was restarted: this call runs in a new kernel, the "
+			 "variables of the earlier ones are gone.\n");
+	if (self)
+		drop(find_workspace(&self->ended, workspace));
+}
+
+void journal_live(struct journal *self, const char *workspace)
+{
+	if (!self || find_workspace(&self->live, workspace))
+		return;
+	add(&self->live, 0, workspace, 0);
+	write_about(self, "live", workspace);
+	flush(self);
+}
+
+void journal_gone(struct journal *self, const char *workspace)
+{
+	struct entry *entry = self ? find_workspace(&self->live, workspace) : NULL;
+
+	if (!entry)
+		return;
+	drop(entry);
+	write_about(self, "gone", workspace);
+	flush(self);
 }

@@ -26,8 +26,13 @@ uint64_t journal_queued(struct journal *self, const char *workspace);
 void journal_begun(struct journal *self, uint64_t call, unsigned long long cell);
 void journal_ended(struct journal *self, uint64_t call);
 
+/* A kernel of the workspace holds variables, or no longer does. */
+void journal_live(struct journal *self, const char *workspace);
+void journal_gone(struct journal *self, const char *workspace);
+
 /* Appends one line that names the calls of a workspace that were lost with the last
- * daemon, and forgets them; nothing when there were none. */
+ * daemon, or just that its variables were, and forgets it; nothing when there is
+ * nothing to tell. */
 void journal_tell_lost(struct journal *self, const char *workspace, struct buf *out);
 
 #endif

@@ -81,18 +81,24 @@ static void add_crash_output(struct kernel *self)
 	const char *from, *end;
 	int lines = 0;
 
+	const char *fatal = strstr(buf_str(out), "Fatal Python error");
+	if (fatal) { /* faulthandler: this line tells, those after it are frames */
+		buf_drop(out, (size_t)(fatal - buf_str(out)));
+		out->size = strcspn(out->data, "\n");
+		out->data[out->size] = '\0';
+	}
 	while (out->size && strchr("\n ", out->data[out->size - 1]))
 		out->data[--out->size] = '\0';
 	from = end = buf_str(out) + out->size;
 	while (from > buf_str(out) && (from[-1] != '\n' || ++lines < CRASH_LINES))
 		from--;
 	for (; from < end; from += strcspn(from, "\n") + 1) {
-		buf_text(&shown, shown.size ? " | " : "; it said: ");
+		buf_text(&shown, shown.size ? " | " : " (it said: ");
 		utf8_show_cut(&shown, from, strcspn(from, "\n"), CRASH_LINE_SHOWN);
 	}
 	size_t at = strlen(self->death.words);
-	snprintf(self->death.words + at, sizeof self->death.words - at, "%s",
-		 buf_str(&shown));
+	snprintf(self->death.words + at, sizeof self->death.words - at, "%s%s",
+		 buf_str(&shown), shown.size ? ")" : "");
 }
 
 static void describe_death(struct kernel *self)

@@ -61,7 +61,7 @@ static void on_control(void *arg)
 	}
 	text[len] = '\0';
 	if (strncmp(text, "started ", 8) == 0) {
-		self->pid = atoi(text + 8);
+		self->pid = (pid_t)strtol(text + 8, NULL, 10);
 		log_info(self->name, "kernel process %d started", (int)self->pid);
 	} else if (strncmp(text, "failed ", 7) == 0) {
 		snprintf(self->death.words, sizeof self->death.words,

@@ -46,7 +46,7 @@ struct daemon {
 	struct config config;
 	struct launch_paths paths;
 	char state_dir[PATH_MAX], runtime_dir[PATH_MAX];
-	int runtime_lock;
+	int runtime_lock, state_lock;
 	unsigned char session_key[SESSION_KEY_SIZE];
 	char **kernel_env;
 	struct loop *loop;
@@ -163,6 +163,7 @@ static int open_directories(struct daemon *self, struct err *err)
 	if (real && strlen(real) < sizeof config->workdir)
 		memcpy(config->workdir, real, strlen(real) + 1);
 	if (state_open(self->state_dir, config->state_dir, config->workdir, err) < 0 ||
+	    state_lock(self->state_dir, &self->state_lock, err) < 0 ||
 	    state_secret(self->state_dir, "session.key", self->session_key,
 			 sizeof self->session_key, err) < 0 ||
 	    journal_open(&self->journal, self->state_dir, err) < 0)
@@ -235,6 +236,7 @@ static void finish(struct daemon *self)
 	zsock_context_destroy(&self->zmq);
 	if (self->runtime_dir[0])
 		state_runtime_close(self->runtime_dir, &self->runtime_lock);
+	close_fd(&self->state_lock);
 	launch_env_destroy(&self->kernel_env);
 }
 
@@ -242,7 +244,7 @@ static int serve(struct daemon *self, char *const env[])
 {
 	struct err err;
 
-	self->runtime_lock = -1;
+	self->runtime_lock = self->state_lock = -1;
 	raise_file_limit();
 	if (start(self, env, &err) < 0) {
 		log_error("vivarium", "cannot start: %s", err.msg);

@@ -80,11 +80,38 @@ int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 		return err_wrap(err, "VIVARIUM_STATE_DIR");
 	if (!realpath(wanted, out))
 		return err_set(err, ERR_SYSTEM, "find %.150s", wanted);
-	if (is_inside(out, real_workdir))
+	if (is_inside(out, real_workdir)) {
+		if (strcmp(out, real_workdir) != 0)
+			rmdir(out); /* if it was just made, and is empty */
 		return err_set(err, ERR_CONFIG,
 			       "VIVARIUM_STATE_DIR=%.100s lies inside the work "
 			       "directory, where code could change it",
 			       out);
+	}
+	return 0;
+}
+
+int state_lock(const char *state_dir, int *lock, struct err *err)
+{
+	char path[PATH_MAX + 8], owner[16] = "?";
+
+	snprintf(path, sizeof path, "%s/lock", state_dir);
+	*lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*lock < 0)
+		return err_set(err, ERR_SYSTEM, "open %.150s", path);
+	if (flock(*lock, LOCK_EX | LOCK_NB) < 0) {
+		ssize_t len = read(*lock, owner, sizeof owner - 1);
+
+		owner[len > 0 ? len : 0] = '\0';
+		return err_set(
+		    err, ERR_CONFIG,
+		    "another Vivarium (pid %s) uses this work directory; stop "
+		    "it or choose another with --workdir",
+		    owner);
+	}
+	int len = snprintf(owner, sizeof owner, "%d", (int)getpid());
+	if (ftruncate(*lock, 0) < 0 || write(*lock, owner, (size_t)len) != len)
+		return err_set(err, ERR_SYSTEM, "write %.150s", path);
 	return 0;
 }
 

@@ -17,6 +17,9 @@
  * workdir exists.  Fails if the state would lie inside it, where code could read it. */
 int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 	       struct err *err) must_check;
+/* Makes this daemon the only one that uses the state, as long as *lock stays open: two
+ * would each have a kernel for the same workspace. */
+int state_lock(const char *state_dir, int *lock, struct err *err) must_check;
 /* Reads the secret called name, or makes it: size random bytes in a file of mode 0600
  * that is renamed into place whole. */
 int state_secret(const char *state_dir, const char *name, void *out, size_t size,

@@ -179,6 +179,8 @@ static void on_dead(const struct kernel_death *death, void *arg)
 
 	self->kernel = NULL;
 	self->place->kernels_alive--;
+	if (!self->draining) /* else the next daemon has to tell it */
+		journal_gone(self->place->journal, self->name);
 	if (call && call->state == CALL_SENT &&
 	    !kernel_has_begun(death, call->msg_id)) {
 		note_death(self, death);
@@ -226,6 +228,7 @@ static void on_idle(void *arg)
 
 void workspace_release(struct workspace *self, struct call *call)
 {
+	journal_live(self->place->journal, self->name);
 	if (call->outputs.summary) {
 		json_decref(self->summary);
 		self->summary = json_incref(call->outputs.summary);

@@ -36,7 +36,7 @@ const char render_schema[] =
     "\"earlier_output\":{\"type\":\"string\",\"description\":\"output of threads and "
     "processes that came after the cell before this one\"},"
     "\"images\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
-    "\"file names; empty for figures that are no files\"},"
+    "\"file names; (figure N) for what is no file\"},"
     "\"files\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
     "\"path\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"}}},\"description\":"
     "\"new and changed files\"},"
@@ -192,6 +192,14 @@ static void build_text(struct buf *text, const struct outcome *outcome,
 
 /* ---- the footer ---- */
 
+/* What the next call will find: nothing when the kernel is on its way out. */
+static const json_t *summary_of(const struct outcome *outcome)
+{
+	const json_t *summary = outcome->outputs->summary;
+
+	return json_is_true(json_object_get(summary, "exiting")) ? NULL : summary;
+}
+
 /* Text from the kernel on one line, at most max characters of it. */
 static void show_cut(struct buf *out, const json_t *value, size_t max)
 {
@@ -264,7 +272,7 @@ static void add_background(struct buf *text, const json_t *summary)
 
 static void build_footer(struct buf *text, const struct outcome *outcome)
 {
-	const json_t *summary = outcome->outputs->summary;
+	const json_t *summary = summary_of(outcome);
 
 	buf_text(text, "--- state ---\n");
 	add_vars(text, summary);
@@ -328,6 +336,8 @@ static json_t *images_json(const struct outcome *outcome)
 			continue;
 		if (outcome->pictures[i].path)
 			files_show_name(&name, outcome->pictures[i].path);
+		else
+			buf_printf(&name, "(figure %zu)", i + 1);
 		json_array_append_new(images, text_json(&name));
 	}
 	return images;
@@ -348,15 +358,15 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 			       const char *preface)
 {
 	const struct outputs *outputs = outcome->outputs;
+	const json_t *summary = summary_of(outcome);
 	owned(buf_finish) struct buf notice = {0};
 
 	buf_text(&notice, preface);
 	buf_text(&notice, outcome->notice);
 	json_t *state = json_pack(
-	    "{so sI so si}", "vars",
-	    names_json(json_object_get(outputs->summary, "vars")), "more_vars",
-	    (json_int_t)json_count_of(outputs->summary, "more_vars"), "imports",
-	    names_json(json_object_get(outputs->summary, "modules")), "workspace_files",
+	    "{so sI so si}", "vars", names_json(json_object_get(summary, "vars")),
+	    "more_vars", (json_int_t)json_count_of(summary, "more_vars"), "imports",
+	    names_json(json_object_get(summary, "modules")), "workspace_files",
 	    (int)outcome->workspace->count);
 	return json_pack(
 	    "{si ss so so so so so so so so sI sI so}", "exit_code", outcome->exit_code,

@@ -31,8 +31,9 @@ static const char instructions[] =
     "run_python keeps one live IPython kernel: variables, imports and functions stay "
     "between calls, so build on them instead of repeating code. Files written to the "
     "working directory stay too and are seen by list_files and read_text_file. Each "
-    "result ends with a footer that names what the next call will find; a first line "
-    "tells when the kernel was restarted and what was lost. Show figures with "
+    "result ends with a footer that names what the next call will find; one of the "
+    "first lines tells when the kernel was restarted and what was lost. Show figures "
+    "with "
     "plt.show() or leave them open; they come back as images.";
 
 struct server *server_create(const struct config *config)

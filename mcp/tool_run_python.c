@@ -54,16 +54,12 @@ static void run(struct tool_call *self, const struct arg_value *args)
 {
 	struct err err;
 
-	if (args[TIMEOUT].number <= 0)
-		err_set(&err, ERR_ARGUMENT, "timeout_seconds is %g; it must be over 0",
-			args[TIMEOUT].number);
-	else if (check_code(&args[CODE], &err) == 0 &&
-		 call_create(&self->call, self->workspace, args[CODE].text,
-			     args[CODE].size,
-			     &(struct call_options){
-				 .timeout_s = read_timeout(self, args[TIMEOUT].number),
-				 .fresh = args[FRESH].number != 0},
-			     on_done, self, &err) == 0)
+	if (check_code(&args[CODE], &err) == 0 &&
+	    call_create(&self->call, self->workspace, args[CODE].text, args[CODE].size,
+			&(struct call_options){
+			    .timeout_s = read_timeout(self, args[TIMEOUT].number),
+			    .fresh = args[FRESH].number != 0},
+			on_done, self, &err) == 0)
 		return;
 	tool_fail(self, &err);
 }
@@ -86,7 +82,7 @@ const struct tool tool_run_python = {
     .idempotent = false,
     .open_world = true,
     .args = {[CODE] = {"code", ARG_TEXT, true, 0, 0, "Python source to run."},
-	     [TIMEOUT] = {"timeout_seconds", ARG_NUMBER, false, 60, 0,
+	     [TIMEOUT] = {"timeout_seconds", ARG_NUMBER, false, 60, 0.1,
 			  "Seconds the code may run before it is interrupted."},
 	     [FRESH] = {"fresh", ARG_FLAG, false, 0, 0,
 			"true: throw the namespace away first and start a new "

@@ -134,17 +134,29 @@ static bool has_type(const json_t *value, enum arg_type type)
 	return false;
 }
 
+static const char *type_of(const json_t *value)
+{
+	static const char *const names[] = {
+	    [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array",
+	    [JSON_STRING] = "a string",  [JSON_INTEGER] = "a number",
+	    [JSON_REAL] = "a number",    [JSON_TRUE] = "a boolean",
+	    [JSON_FALSE] = "a boolean",  [JSON_NULL] = "null"};
+
+	return names[json_typeof(value)];
+}
+
 static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 		    const json_t *value, struct err *err)
 {
 	*out = (struct arg_value){.number = arg->fallback};
 	if (!value || json_is_null(value))
-		return arg->required ? err_set(err, ERR_ARGUMENT, "%s is missing: %s",
-					       arg->name, arg->help)
-				     : 0;
+		return arg->required
+			   ? err_set(err, ERR_ARGUMENT, "%s is missing; give it: %s",
+				     arg->name, arg->help)
+			   : 0;
 	if (!has_type(value, arg->type))
-		return err_set(err, ERR_ARGUMENT, "%s is not a %s: %s", arg->name,
-			       type_names[arg->type], arg->help);
+		return err_set(err, ERR_ARGUMENT, "%s must be a %s, not %s", arg->name,
+			       type_names[arg->type], type_of(value));
 	if (arg->type == ARG_TEXT) {
 		out->text = json_string_value(value);
 		out->size = json_string_length(value);
@@ -153,8 +165,8 @@ static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 	out->number =
 	    arg->type == ARG_FLAG ? json_is_true(value) : json_number_value(value);
 	if (arg->type == ARG_NUMBER && out->number < arg->min)
-		return err_set(err, ERR_ARGUMENT, "%s is %g, less than %g", arg->name,
-			       out->number, arg->min);
+		return err_set(err, ERR_ARGUMENT, "%s is %g; it must be at least %g",
+			       arg->name, out->number, arg->min);
 	return 0;
 }
 

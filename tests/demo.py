@@ -70,7 +70,7 @@ def show(result: types.CallToolResult, place: Path) -> None:
         elif isinstance(item, types.ImageContent):
             picture = place / "figure.png"
             picture.write_bytes(base64.b64decode(item.data))
-            print(f"[{item.mime_type}: {picture.name}, {picture.stat().st_size} bytes]")
+            print(f"[{item.mime_type}, {picture.stat().st_size} bytes]")
     print("```")
 
 

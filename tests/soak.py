@@ -223,7 +223,11 @@ class Soak:
         """What is not a kernel's, so that it should not change."""
         try:
             health = self.health()
-            streams = sum(len(player.streams) for player in self.players)
+            streams = sum(
+                stream.generation == self.generation
+                for player in self.players
+                for stream in list(player.streams)
+            )
             fds = self.daemon.fds() - health["kernels"] * self.per_kernel - streams
             fds -= health["workspaces"] * self.per_workspace
             processes = len(children_of(self.daemon.pid)) - health["kernels"]

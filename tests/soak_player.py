@@ -110,7 +110,7 @@ class Player:
     held: int = -1  # the generation whose kernel holds our names, or -1
     count: int = 0  # n of the last cell
     ids: Iterable[int] = field(default_factory=itertools.count)
-    streams: list[http.client.HTTPConnection] = field(default_factory=list)
+    streams: list[Pending] = field(default_factory=list)
     outcomes: dict[str, int] = field(default_factory=dict)
 
     # ---- requests ----
@@ -381,7 +381,7 @@ class Player:
     def stream(self) -> None:
         """An idle GET stream more, or one less."""
         if len(self.streams) >= 2:
-            self.streams.pop(0).close()
+            self.streams.pop(0).drop()
             return
         headers = self.headers() | {"Mcp-Session-Id": self.session}
         pending = self.send("GET", headers, b"", "GET")
@@ -393,7 +393,7 @@ class Player:
             raise DisturbedError from error
         fine = status == 200 or (status == 503 and pending.disturbed())
         self.world.check(fine, f"{self.name}: GET {status}")
-        self.streams.append(pending.connection)
+        self.streams.append(pending)
 
     def nonsense(self) -> None:
         """What must be refused, in the words that belong to it."""
@@ -421,7 +421,7 @@ class Player:
 
     def close(self) -> None:
         for stream in self.streams:
-            stream.close()
+            stream.drop()
         self.streams.clear()
 
 

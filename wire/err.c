@@ -31,6 +31,7 @@ const char *err_advice(enum err_kind kind)
 	return kinds[kind].advice;
 }
 
+#undef err_set /* see err.h */
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 {
 	int os = errno;

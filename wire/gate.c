@@ -25,7 +25,7 @@ static bool is_port(const char *text)
 		return false;
 	len = strspn(text, digits);
 	return len > 0 && len <= PORT_DIGITS_MAX && text[len] == '\0' && *text != '0' &&
-	       atoi(text) <= PORT_MAX;
+	       strtol(text, NULL, 10) <= PORT_MAX;
 }
 
 /* Copies the name out of "name:port", brackets of IPv6 included. */

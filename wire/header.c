@@ -114,7 +114,7 @@ int header_copy(struct lws *wsi, const char *name, char *out, size_t size)
 	for (size_t i = 0; i < COUNT_OF(known); i++)
 		if (strcmp(known[i].name, name) == 0)
 			return copy_known(wsi, known[i].token, out, size);
-	for (; name[key_len] && key_len < NAME_MAX_LEN; key_len++)
+	for (; key_len < NAME_MAX_LEN && name[key_len]; key_len++)
 		key[key_len] = name[key_len] >= 'A' && name[key_len] <= 'Z'
 				   ? (char)(name[key_len] | 0x20)
 				   : name[key_len];

@@ -72,7 +72,7 @@ static int give_up_rights(size_t max_bytes, struct err *err)
 		return err_set(err, ERR_SYSTEM, "set no_new_privs");
 	if (close_range(STDERR_FILENO + 1, UINT_MAX, 0) && errno != ENOSYS)
 		return err_set(err, ERR_SYSTEM, "close descriptors");
-	signal(SIGXCPU, on_time_is_up);
+	sigaction(SIGXCPU, &(struct sigaction){.sa_handler = on_time_is_up}, NULL);
 	signal(SIGXFSZ, SIG_IGN); /* writing too much is an error, not death */
 	if (limit(RLIMIT_CORE, 0, err) || limit(RLIMIT_CPU, CPU_MAX, err) ||
 	    limit(RLIMIT_FSIZE, max_bytes, err))

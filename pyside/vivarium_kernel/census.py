@@ -16,7 +16,9 @@ class Census:
         self._own.update(threading.enumerate())
 
     def threads(self) -> int:
-        return sum(thread not in self._own for thread in threading.enumerate())
+        return sum(
+            thread not in self._own and not _is_of_zmq(thread) for thread in threading.enumerate()
+        )
 
     def children(self) -> int:
         """Living children; not zombies, not multiprocessing's own helpers."""
@@ -25,6 +27,11 @@ class Census:
             _helper_pid("multiprocessing.forkserver", "_forkserver", "_forkserver_pid"),
         }
         return sum(pid not in helpers and _lives(pid) for pid in _child_pids())
+
+
+def _is_of_zmq(thread: threading.Thread) -> bool:
+    """pyzmq starts a thread of its own with the first large message, such as a figure."""
+    return type(thread).__module__.startswith("zmq.")
 
 
 def _child_pids() -> list[int]:

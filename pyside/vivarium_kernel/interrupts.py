@@ -28,7 +28,8 @@ class Interrupts:
         self._pending = False
         self._held = 0  # depth of code that must not be cut in the middle
         self._main = threading.get_ident()
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[Any] | None = None  # the cell
+        self._waiter: asyncio.Task[Any] | None = None  # who waits for it, and replies
         self._in_code = False  # IPython has called the user's code
 
     def install(self) -> None:
@@ -57,13 +58,13 @@ class Interrupts:
     @contextmanager
     def awaiting(self, task: "asyncio.Task[Any]") -> Iterator[None]:
         """As running, while the loop drives the cell's task."""
-        self._task = task
+        self._task, self._waiter = task, asyncio.current_task()
         self._state = "awaiting"
         try:
             yield
         finally:
             self._state = "running"
-            self._task = None
+            self._task = self._waiter = None
 
     @contextmanager
     def code(self) -> Iterator[None]:
@@ -99,12 +100,18 @@ class Interrupts:
             return
         if self._state == "shielded" or self._held:
             self._pending = True
-        elif self._state == "running" or self._task is None or self._task.done():
-            raise KeyboardInterrupt
-        elif asyncio.current_task(self._task.get_loop()) is not self._task:
-            self.cancelled = True
-            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
-        elif self._in_code:
+        elif self._state == "running" or self._task is None:
             raise KeyboardInterrupt
         else:
+            self._interrupt_task(self._task)
+
+    def _interrupt_task(self, task: "asyncio.Task[Any]") -> None:
+        loop = task.get_loop()
+        current = asyncio.current_task(loop)
+        if (current is task and self._in_code) or (task.done() and current is self._waiter):
+            raise KeyboardInterrupt
+        if current is task or task.done():
             self._pending = True
+        else:
+            self.cancelled = True
+            loop.call_soon_threadsafe(task.cancel)

@@ -76,6 +76,9 @@ class Kernel(IPythonKernel):
                 reply = self._failed_reply(error)
         if self.shell.in_child():
             self._end_child(reply)
+        if reply.get("ename") == "NoneType" and self.shell.shown is not None:
+            # ipykernel 7.3 fails a cell whose value cannot be shown, but does not say why.
+            reply["ename"], reply["evalue"] = self.shell.shown
         self.output.restore()
         self.output.settle()
         return reply

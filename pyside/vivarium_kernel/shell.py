@@ -37,12 +37,19 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     output: Output  # so is this
     parent: Any
     payload_manager: Any
+    displayhook: Any
     exit_code: int | None = None  # this cell ended by SystemExit
     exiting = False  # exit() was called
+    shown: tuple[str, str] | None = None  # name and text of the last error of this cell
     main_pid = os.getpid()
 
     def begin_cell(self) -> None:
-        self.exit_code = None
+        self.exit_code = self.shown = None
+        # A value whose display failed or was interrupted: ipykernel 7 would go on to call every
+        # later async cell failed.
+        self._last_traceback = None
+        self._last_traceback_during_displayhook = False
+        self.displayhook.msg = None
 
     def in_child(self) -> bool:
         """A process that user code forked, not the kernel."""
@@ -77,7 +84,12 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
 
     def system_piped(self, cmd: str) -> None:
         """A command that died of an interrupt interrupts its cell too."""
-        super().system_piped(cmd)
+        try:
+            super().system_piped(cmd)
+        except UnboundLocalError as error:  # IPython was interrupted before it had the child
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
         if self.user_ns.get("_exit_code") == -signal.SIGINT:
             raise KeyboardInterrupt
 
@@ -107,6 +119,7 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
             print("\n".join(stb), file=sys.stderr)
         else:
             super()._showtraceback(etype, evalue, stb)
+            self.shown = etype.__name__, str(evalue)
 
 
 def exit_status(code: object) -> tuple[int, str]:

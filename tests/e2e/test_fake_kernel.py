@@ -103,6 +103,15 @@ def test_a_kernel_that_says_nothing_at_all_is_replaced(scripted: Scripted) -> No
     check_next(client)
 
 
+def test_the_timeout_counts_from_the_report_when_busy_cannot_be_sent(scripted: Scripted) -> None:
+    """Native code that holds the interpreter's lock also holds back the broadcast."""
+    client = scripted([RUN, ["sleep", 60]])
+    result = client.run("x", timeout_seconds=1)
+    assert result.exit_code == 124
+    assert result.data["duration_ms"] < 20_000
+    check_next(client)
+
+
 @pytest.mark.parametrize("status", ["aborted", "abort"])
 def test_aborted_is_not_run(scripted: Scripted, status: str) -> None:
     client = scripted([BUSY, ["reply", {"status": status}], IDLE])

@@ -163,6 +163,7 @@ def test_a_killed_supervisor_is_told_and_leaves_nothing(
         assert result.data["end"] == "kernel_died"
     else:
         os.kill(supervisor, signal.SIGKILL)
+        wait_until(lambda: daemon.log_contains("supervisor was killed"), 2)
         result = client.run("1")
         assert result.data["end"] == "ok"
     assert "supervisor was killed" in result.text

@@ -593,6 +593,13 @@ def test_an_interrupt_is_a_keyboard_interrupt(kernel: KernelProcess, code: str) 
     assert ok(kernel.run("1 + 1")).text == "2"
 
 
+def test_a_value_that_cannot_be_shown_fails_no_later_cell(kernel: KernelProcess) -> None:
+    result = kernel.run("class Bad:\n  def __repr__(self): 1 / 0\nBad()")
+    assert [content["ename"] for content in result.contents("error")] == ["ZeroDivisionError"]
+    assert result.error in ("", "ZeroDivisionError")  # ipykernel before 7.3 calls the cell fine
+    ok(kernel.run("await __import__('asyncio').sleep(0)"))
+
+
 def test_an_interrupt_while_idle_is_harmless(kernel: KernelProcess) -> None:
     for _ in range(5):
         kernel.interrupt()
@@ -600,11 +607,16 @@ def test_an_interrupt_while_idle_is_harmless(kernel: KernelProcess) -> None:
 
 
 def test_an_interrupt_at_any_moment_leaves_a_reply(kernel: KernelProcess) -> None:
-    cells = ["for i in range(3000): print(i)", "await __import__('asyncio').sleep(0.01)", "1 / 0"]
+    cells = [
+        "for i in range(3000): print(i)",
+        "await __import__('asyncio').sleep(0.005)",
+        "1 / 0",
+        "!true",
+    ]
     ends = set()
-    for i in range(60):
-        msg_id = kernel.send_cell(cells[i % 3])
-        until = time.monotonic() + i * 0.0003
+    for i in range(80):
+        msg_id = kernel.send_cell(cells[i % 4])
+        until = time.monotonic() + i * 0.0002
         while time.monotonic() < until:
             pass
         kernel.interrupt()

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // An MCP server as the SDK's own examples set one up (express, stateful streamable HTTP).
-// usage: server.mjs json|sse   Answers as plain JSON or, as the SDK does by itself, as an
+// usage: sdk_server.mjs json|sse   Answers as plain JSON or, as the SDK does by itself, as an
 // event stream.  Prints its port.
 import { randomUUID } from 'node:crypto';
-import { createMcpExpressApp } from '@modelcontextprotocol/sdk/server/express.js';
-import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { isInitializeRequest } from '@modelcontextprotocol/sdk/types.js';
+import { createRequire } from 'node:module';
+
+// The packages of tests/clients/package.json, so that there is one copy of them.
+const need = createRequire(new URL('../tests/clients/', import.meta.url));
+const { createMcpExpressApp } = need('@modelcontextprotocol/sdk/server/express.js');
+const { McpServer } = need('@modelcontextprotocol/sdk/server/mcp.js');
+const { StreamableHTTPServerTransport } = need('@modelcontextprotocol/sdk/server/streamableHttp.js');
+const { isInitializeRequest } = need('@modelcontextprotocol/sdk/types.js');
 
 const enableJsonResponse = process.argv[2] === 'json';
 const transports = {};

@@ -1,0 +1,35 @@
+"""The conversation by the official SDK for Python 1.x, which is in an environment of
+its own.
+
+usage: python_sdk1.py URL
+"""
+
+import importlib
+import sys
+from typing import Any
+
+import anyio
+from conversation import plain, say, steps
+
+# Not by `import`: the types that are checked here are those of 2.x.
+mcp: Any = importlib.import_module("mcp")
+transport: Any = importlib.import_module("mcp.client.streamable_http")
+
+
+async def converse(url: str) -> None:
+    """Each step, in order."""
+    async with (
+        transport.streamable_http_client(url) as (read, write, _session_id),
+        mcp.ClientSession(read, write) as session,
+    ):
+        say(protocol=(await session.initialize()).protocolVersion)
+        for step in steps():
+            if "tool" not in step:
+                listed = await session.list_tools()
+                say(tools=[plain(tool) for tool in listed.tools])
+            else:
+                say(result=plain(await session.call_tool(step["tool"], step["arguments"])))
+
+
+if __name__ == "__main__":
+    anyio.run(converse, sys.argv[1])
