@@ -100,7 +100,6 @@ case $purpose in
 run)
 	ensure_packages build run
 	ensure_environment .venv requirements.txt python
-	command -v node >/dev/null || ensure_packages node
 	;;
 demo)
 	ensure_packages build run
@@ -118,6 +117,7 @@ bench)
 	ensure_environment .venv requirements.txt python
 	ensure_environment .venv-dev requirements-dev.txt dev
 	ensure_clients
+	command -v node >/dev/null || ensure_packages node
 	;;
 *)
 	say "unknown purpose '$purpose': use run, test or bench"

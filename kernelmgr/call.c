@@ -358,10 +358,19 @@ static void look(struct call *self)
 		judge(self);
 		end_run(self, "reply and idle");
 	} else if (outputs->replied && self->state != CALL_REPLIED) {
+		kernel_release(self->workspace->kernel); /* nothing to interrupt */
 		set_state(self, CALL_REPLIED, "execute_reply");
 	} else if (outputs->idle && self->state != CALL_IDLED) {
 		set_state(self, CALL_IDLED, "idle");
 	}
+}
+
+/* By the kernel's report, since code that holds the interpreter lock from its first
+ * moment on keeps "busy" from being sent. */
+void call_on_begun(struct call *self)
+{
+	if (self->state == CALL_SENT)
+		set_state(self, CALL_RUNNING, "begun");
 }
 
 void call_on_message(struct call *self, enum kernel_channel channel,

@@ -64,6 +64,7 @@ struct workspace {
 /* call.c: what its workspace tells it.  Each may finish the call. */
 void call_starting(struct call *self);
 void call_send(struct call *self);
+void call_on_begun(struct call *self);
 void call_on_message(struct call *self, enum kernel_channel channel,
 		     const struct jmsg *message);
 void call_on_death(struct call *self, const struct kernel_death *death);

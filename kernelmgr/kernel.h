@@ -58,6 +58,8 @@ struct kernel_death {
 /* All are called from the loop, never from inside a call of kernel_*(). */
 struct kernel_owner {
 	void (*ready)(void *arg); /* it answers: now IDLE for the first time */
+	/* The code of this request begins to run. */
+	void (*begun)(const char *id, void *arg);
 	/* A verified message; message lives until the function returns. */
 	void (*message)(enum kernel_channel channel, const struct jmsg *message,
 			void *arg);

@@ -102,6 +102,7 @@ static void take_report(struct kernel *self, const char *line)
 	} else if (strncmp(line, "run ", 4) == 0) {
 		snprintf(self->death.last_begun, sizeof self->death.last_begun, "%s",
 			 line + 4);
+		self->owner.begun(self->death.last_begun, self->owner.arg);
 	}
 }
 

@@ -141,6 +141,14 @@ static void on_ready(void *arg)
 	workspace_pump(arg);
 }
 
+static void on_begun(const char *id, void *arg)
+{
+	struct call *call = running(arg);
+
+	if (call && strcmp(id, call->msg_id) == 0)
+		call_on_begun(call);
+}
+
 static void on_message(enum kernel_channel channel, const struct jmsg *message,
 		       void *arg)
 {
@@ -198,8 +206,11 @@ static void on_dead(const struct kernel_death *death, void *arg)
 
 static int start_kernel(struct workspace *self, struct err *err)
 {
-	const struct kernel_owner owner = {
-	    .ready = on_ready, .message = on_message, .dead = on_dead, .arg = self};
+	const struct kernel_owner owner = {.ready = on_ready,
+					   .begun = on_begun,
+					   .message = on_message,
+					   .dead = on_dead,
+					   .arg = self};
 
 	size_t max = (size_t)self->place->config->max_kernels;
 
