@@ -86,8 +86,9 @@ ensure_clients() {
 	want=$(sha256sum <$room/package-lock.json | cut -d' ' -f1)
 	[ "$(cat $room/node_modules/.stamp 2>/dev/null)" != "$want" ] || return 0
 	say "installing npm packages in $room (about a minute)"
-	# Fewer retries than npm's own, which take minutes where there is no network.
-	if $dir/bin/npm ci --prefix $room --ignore-scripts --no-fund --no-audit \
+	# The machine's own certificates count, as for pip.  npm's own retries take minutes.
+	if NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt} \
+		$dir/bin/npm ci --prefix $room --ignore-scripts --no-fund --no-audit \
 		--loglevel error --fetch-retries 1 --fetch-timeout 20000 >&2; then
 		echo "$want" >$room/node_modules/.stamp
 	else

@@ -323,7 +323,6 @@ class Soak:
             self.rest()
         finally:
             self.ended = True
-            self.may_play.set()
             for thread in threads:
                 thread.join()
         try:

@@ -44,7 +44,7 @@ struct err {
  * failure path.  ERR_SYSTEM appends the text of errno. */
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-#ifdef __clang_analyzer__ /* looks at one file at a time, so has to be told of the -1 */
+#ifdef __clang_analyzer__ /* sees one file at a time: has to be told of the -1 */
 #define err_set(...) ((void)err_set(__VA_ARGS__), -1)
 #endif
 /* Puts context before the message, keeps kind and cause.  Returns -1. */

@@ -6,6 +6,7 @@ app         sockets, start and the order of things; `main`
 kernel      one cell from request to reply
 shell       IPython without files, warnings and colours
 streams     sys.stdout, sys.stderr and descriptors 1 and 2
+publisher   the IOPub thread and its socket
 interrupts  what SIGINT does at each moment
 figures     open figures at the end of a cell
 summary     names for the reply's metadata
