@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from .connection import Launch, Reports
 from .interrupts import Interrupts
-from .leaving import BUSY_S, leave_now, leave_within
+from .leaving import BUSY_S, EXIT_S, leave_now, leave_within
 from .streams import Output, clean
 
 
@@ -212,7 +212,7 @@ class KernelApp(IPKernelApp):
         self.leaving = True
         self.io_loop.add_callback(self.io_loop.stop)
         if threading.current_thread() is not threading.main_thread():
-            self.called_off = leave_within(BUSY_S)
+            self.called_off = leave_within(BUSY_S if self.interrupts.busy() else EXIT_S)
 
     def close(self) -> None:
         """Send what is left and close each socket in the thread that owns it."""

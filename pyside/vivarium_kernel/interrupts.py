@@ -39,6 +39,10 @@ class Interrupts:
     def idle(self) -> None:
         self._state = "idle"
 
+    def busy(self) -> bool:
+        """A request is at work; any thread may ask."""
+        return self._state != "idle"
+
     def shield(self) -> None:
         """A request begins: interrupts count from now on."""
         self.install()

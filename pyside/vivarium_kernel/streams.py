@@ -32,7 +32,7 @@ READ_SIZE = 65536  # a pipe's usual capacity
 # A flood is slowed to what a reader can follow; else its backlog grows without limit here.
 FLOOD_RATE = 64 * 1024 * 1024  # characters a second
 FLOOD_BURST = 64 * 1024 * 1024
-PRINT_S = 0.005  # in which a print() that has begun its line will have ended it
+PRINT_S = 0.05  # in which a print() that has begun its line will have ended it
 SEPARATORS = ("\n", " ")  # what print() itself adds
 LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -363,7 +363,7 @@ class Output:
                 if fd == self._wake:
                     os.eventfd_read(fd)
                 elif not sources[fd].take():
-                    time.sleep(PRINT_S / 5)
+                    time.sleep(PRINT_S / 20)
             now = time.monotonic()
             for stream in self.streams:
                 stream.send_due(now)

