@@ -436,22 +436,12 @@ def test_a_failing_report_leaves_a_valid_reply(start: Start) -> None:
     assert "ZeroDivisionError" in result.report["error"]
 
 
-def test_the_report_is_bounded_and_cheap(start: Start) -> None:
+def test_the_report_is_bounded(start: Start) -> None:
     kernel = start(summary_max=2000)
     code = "for i in range(500): globals()[f'name_{i:03}'] = [i]"
     report = ok(kernel.run(code)).report
     assert len(json.dumps([report["vars"], report["modules"]])) <= 2000
     assert len(report["vars"]) + report["more_vars"] == 501
-    code = """
-kernel = get_ipython().kernel
-for i in range(200, 500): del globals()[f'name_{i:03}']
-import time
-best = 1
-for _ in range(50):
-    start = time.perf_counter(); kernel._report(); best = min(best, time.perf_counter() - start)
-print(best)
-"""
-    assert float(ok(kernel.run(code)).stdout) < 0.005  # 0.3 ms on a quiet machine
 
 
 def test_tables_are_summarized(start: Start) -> None:
