@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import time
@@ -21,6 +22,9 @@ from harness import NEWEST, REPO, Daemon
 
 VENV_PYTHON = REPO / ".venv/bin/python"
 PYTHON = str(VENV_PYTHON if VENV_PYTHON.exists() else Path("/usr/bin/python3"))
+CLIENTS_NODE = REPO / ".venv-clients/bin/node"  # newer than Debian's
+NODE = str(CLIENTS_NODE) if CLIENTS_NODE.exists() else "node"
+SDK = REPO / "tests/clients/node_modules/@modelcontextprotocol/sdk"
 SDK_SERVER = REPO / "bench/sdk_server.mjs"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 SESSION = re.compile(rb"\r\nmcp-session-id: *(\S+)", re.IGNORECASE)
@@ -121,15 +125,18 @@ class Server:
 
 @contextlib.contextmanager
 def sdk_server(kind: str) -> Iterator[Server]:
-    """The TypeScript SDK's: kind is json or sse."""
-    process = subprocess.Popen(["node", SDK_SERVER, kind], stdout=subprocess.PIPE, text=True)
+    """The TypeScript SDK's: kind is json or sse.  node may be a wrapper, so that the server
+    itself says who it is.
+    """
+    process = subprocess.Popen([NODE, SDK_SERVER, kind], stdout=subprocess.PIPE, text=True)
     assert process.stdout
+    with process.stdout as said:
+        port, pid = map(int, said.readline().split())
     try:
-        yield Server(f"SDK, {kind.upper()}", int(process.stdout.readline()), process.pid)
+        yield Server(f"SDK, {kind.upper()}", port, pid)
     finally:
-        process.terminate()
+        os.kill(pid, signal.SIGTERM)
         process.wait()
-        process.stdout.close()
 
 
 @contextlib.contextmanager
@@ -193,6 +200,12 @@ def private_kb(pid: int) -> int:
     """Memory that is this process's alone: neither shared libraries nor the page cache."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(kb) for kb in re.findall(r"Private_\w+:\s+(\d+)", text))
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process has used, in user space and in the system."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def clean_environment() -> dict[str, str]:

@@ -9,6 +9,7 @@ on it.  Naming some measures only those, and prints without writing.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -23,7 +24,7 @@ import memory
 import pings
 import starts
 from harness import REPO
-from peers import PYTHON, Server, await_quiet, daemon, sdk_server
+from peers import NODE, PYTHON, SDK, Server, await_quiet, daemon, sdk_server
 from table import Section
 
 DOCUMENT = REPO / "docs/bench.md"
@@ -50,15 +51,14 @@ def machine() -> str:
         f"- {release[1] if release else '?'}, Linux {platform.release()}",
         f"- release build: {said('gcc', '--version').splitlines()[0]}; {packages}",
         f"- kernels: Python {said(PYTHON, '-c', python)}",
-        f"- Node {said('node', '--version')}, @modelcontextprotocol/sdk {sdk_version()}",
+        f"- Node {said(NODE, '--version')}, @modelcontextprotocol/sdk {sdk_version()}",
     ]
     return "\n".join(lines) + "\n"
 
 
 def sdk_version() -> str:
-    text = (REPO / "tests/clients/package.json").read_text()
-    found = re.search(r'modelcontextprotocol/sdk": "(.*)"', text)
-    return found[1] if found else "?"
+    package = SDK / "package.json"
+    return str(json.loads(package.read_text())["version"]) if package.exists() else "(not there)"
 
 
 def run_cells(program: Path, place: Path) -> list[Section]:
@@ -98,6 +98,9 @@ def main(arguments: list[str]) -> int:
     """Measure, print, write."""
     program = Path(arguments[0]).absolute() / "vivarium"
     chosen = arguments[1:] or list(MEASURES)
+    if not SDK.exists() and {"pings", "memory"} & set(chosen):
+        print("the SDK's server is not there: npm's registry was out of reach at set-up")
+        return 1
     parts = [
         "# Measured\n\nWritten by `make bench`: each figure stands beside a peer or a limit that "
         "was measured in the same run.\n\n" + machine()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An MCP server as the SDK's own examples set one up (express, stateful streamable HTTP).
 // usage: sdk_server.mjs json|sse   Answers as plain JSON or, as the SDK does by itself, as an
-// event stream.  Prints its port.
+// event stream.  Prints its port and its process id.
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 
@@ -39,4 +39,4 @@ async function handle(req, res) {
 const app = createMcpExpressApp();
 app.post('/mcp', handle);
 app.get('/mcp', handle);
-const listener = app.listen(0, '127.0.0.1', () => console.log(listener.address().port));
+const listener = app.listen(0, '127.0.0.1', () => console.log(listener.address().port, process.pid));
