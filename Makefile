@@ -3,7 +3,7 @@
 PY_TOOLS := .venv-dev/bin
 JOBS ?= $(shell nproc)
 
-.PHONY: help run build test bench soak demo tables check-style format lock clean
+.PHONY: help run build test bench soak demo tables check-style check-code fuzz memcheck format lock clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -42,6 +42,18 @@ tables: build ## write the generated tables of README.md and ARCHITECTURE.md ane
 check-style: ## clang-format, ruff and mypy, without changing anything
 	@tests/check_style
 
+check-code: ## -fanalyzer, clang-tidy, cppcheck, banned calls
+	@deploy/setup.sh test
+	@tests/check_code
+
+fuzz: ## fuzz each parser for FUZZ_SECONDS (60); or only some: make fuzz ARGS="jmsg rpc"
+	@deploy/setup.sh test
+	@tests/fuzz/run $(ARGS)
+
+memcheck: ## valgrind over the C tests and a session with a kernel (about 3 minutes)
+	@deploy/setup.sh test
+	@tests/valgrind/run
+
 format: ## rewrite C and Python in the house format
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 	@$(PY_TOOLS)/ruff format -q . && $(PY_TOOLS)/ruff check -q --fix .
@@ -55,4 +67,4 @@ lock: ## write both lock files anew from pyproject.toml
 	  --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
 
 clean: ## remove what was built (environments stay)
-	rm -rf build build-asan build-analyze
+	rm -rf build build-asan build-analyze build-fuzz

@@ -25,12 +25,29 @@ static uint32_t number_at(const uint8_t *at)
 	       at[3];
 }
 
+static bool is_chunk(const uint8_t *data, size_t size, size_t at)
+{
+	return at < size && size - at >= CHUNK &&
+	       number_at(data + at) <= size - at - CHUNK;
+}
+
+/* IEND is the last chunk.  (libpng lets it have data.) */
+static bool ends_with_its_end(const uint8_t *data, size_t size)
+{
+	size_t at = SIGNATURE, last = SIGNATURE;
+
+	while (is_chunk(data, size, at)) {
+		last = at;
+		at += CHUNK + number_at(data + at);
+	}
+	return at == size && memcmp(data + last + 4, "IEND", 4) == 0;
+}
+
 static void put_checksums(uint8_t *data, size_t size)
 {
 	size_t at = SIGNATURE;
 
-	while (at < size && size - at >= CHUNK &&
-	       number_at(data + at) <= size - at - CHUNK) {
+	while (is_chunk(data, size, at)) {
 		size_t length = number_at(data + at);
 		unsigned long crc = crc32(0, data + at + 4, (unsigned)length + 4);
 
@@ -65,6 +82,7 @@ static void check_image(const uint8_t *png, size_t size, unsigned max_side,
 	MUST(image.height && image.height <= max_side);
 	MUST(image.size >= HEAD && image.size <= max_bytes);
 	MUST(memcmp(image.data, "\x89PNG\r\n\x1a\n", SIGNATURE) == 0);
+	MUST(ends_with_its_end(image.data, image.size));
 	MUST(image.width == number_at(image.data + WIDTH_AT));
 	MUST(image.height == number_at(image.data + HEIGHT_AT));
 	MUST(image.memory || (image.data == png && image.size <= size));

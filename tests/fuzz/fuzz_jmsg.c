@@ -31,6 +31,7 @@ static void check_split(const struct jmsg_frames *split, const struct frame *fra
 	MUST(split->signature > frames && split->signature < frames + count);
 	MUST(split->parts == split->signature + 1);
 	MUST(split->buffers == split->parts + SIGN_PARTS);
+	MUST(split->buffer_count < count);
 	MUST(split->buffers + split->buffer_count == frames + count);
 }
 

@@ -51,8 +51,10 @@ static void check_era(const struct rpc *rpc, const struct era_headers *headers,
 	if (era == ERA_STATELESS) {
 		MUST(rpc->kind == RPC_REQUEST && era_claims(body));
 		MUST(verdict.revision >= MCP_STATELESS);
-		MUST(headers->version && headers->method);
 		MUST(strcmp(rpc->method, "tools/call") == 0);
+		MUST(headers->version && headers->method);
+		MUST(strcmp(headers->method, rpc->method) == 0 ||
+		     strncmp(headers->method, "=?base64?", 9) == 0);
 	}
 	if (era == ERA_DROPPED)
 		MUST(rpc->kind == RPC_NOTIFICATION);

@@ -3,12 +3,18 @@
  * where to cut, then the text. */
 #include "wire/utf8.h"
 
+#include <jansson.h>
+
 #include "fuzz.h"
 #include "wire/ansi.h"
 
 static void check_clean(const char *text, size_t size, const struct buf *clean,
 			size_t replaced)
 {
+	json_t *other_opinion = json_stringn(clean->data, clean->size);
+
+	MUST(other_opinion);
+	json_decref(other_opinion);
 	MUST(utf8_valid_up_to(clean->data, clean->size) == clean->size);
 	MUST(clean->size <= 3 * size);
 	MUST((utf8_valid_up_to(text, size) == size) == !replaced);

@@ -28,6 +28,7 @@ def jmsg() -> dict[str, bytes]:
     seeds["signed by nobody"] = b"\0" + seeds["00 kernel_info_request"][1:]
     head = b'{"msg_id":"a","msg_type":"b"}'
     seeds["short"] = pack(1, [b"<IDS|MSG>", b"", head, b"{}", b"{}", b"{}"])
+    seeds["one too few"] = pack(1, [b"<IDS|MSG>", b"", head, b"{}", b"{}"])
     seeds["nul and surrogates"] = pack(
         1, [b"i", b"<IDS|MSG>", b"s", head, b"{}", b"{}", rb'{"a\u0000":"\ud800\udc00\udcff"}']
     )
@@ -63,6 +64,7 @@ def rpc() -> dict[str, bytes]:
         "stateless": post([version, method, "run_python"], **new),
         "encoded name": post([version, method, coded], **new),
         "header mismatch": post([version, "tools/list", ""], **new),
+        "another method": post([version, "tools/list", "run_python"], **new),
         "no such method": post([version, "x", ""], id=1, method="x", params={"_meta": meta}),
         "dropped": post([version, "", ""], method="x", params={"_meta": meta}),
         "too new": post(
@@ -70,6 +72,12 @@ def rpc() -> dict[str, bytes]:
             id=1,
             method="x",
             params={"_meta": {META + "protocolVersion": "2027-01-01"}},
+        ),
+        "too new in all": post(
+            ["2027-01-01", method, "run_python"],
+            id=1,
+            method=method,
+            params={**call, "_meta": {**meta, META + "protocolVersion": "2027-01-01"}},
         ),
         "response": post(none, id=4, result={}),
         "error": post(none, id=4, error={"code": -32000, "message": "no"}),
@@ -93,6 +101,7 @@ def gate() -> dict[str, bytes]:
     names = ["localhost:8000", "127.0.0.1", "127.1", "[::1]:80", "vivarium", "evil.example"]
     names += ["0x7f000001", "2130706433", "a.example:443", "[fd00::5]:1", "10.0.0.5", "localhost."]
     names += ["null", "http://localhost", "user@localhost", "a.example.", ":80", "[::ffff:1.2.3.4]"]
+    names += ["a.ex", "a.example.evil", "xa.example", "b.example", "10.0.0.50"]
     listen = b"10.0.0.5\na.example, b.example:8080 [fd00::5]\n"
     seeds = {f"{i:02}": listen + name.encode() for i, name in enumerate(names)}
     return seeds | {"ipv6 listen": b"fd00::5\n\n[fd00::5]:80", "empty": b"\n\n"}
@@ -107,6 +116,7 @@ TEXT = {
 CLIP = {
     "short": b"\x10\0\x05hello\n",
     "long lines": b"\x40\xff\x0912345678\n\xe2\x82\xac\xf0\x9f\x90\x8d",
+    "many small pieces": b"\1\x0f\0" + b"0123456789" * 50,
     "exactly the limit": b"\x63\x0a\xff" + b"x" * 100,
     "colours": b"\x20\x7f\x03\x1b[0;31mred\x1b[0m ",
     "a colour where the head ends": b"\x20\0\xff" + b"x" * 997 + b"\x1b[0;31mred",

@@ -110,7 +110,8 @@ static long ask(long number, int target, char *const arguments[])
 		dup2(socket, SOCKET);
 		if (other >= 0)
 			dup2(other, TARGET);
-		execv(HELPER, argv);
+		/* Without this library, or it would ask itself without end. */
+		execve(HELPER, argv, (char *[]){NULL});
 		_exit(127);
 	}
 	close(sockets[1]);
