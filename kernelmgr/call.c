@@ -107,7 +107,9 @@ void call_destroy(struct call **self)
 	if (!dead)
 		return;
 	loop_timer_stop(&dead->deadline);
+	workspace_forget(dead->workspace, dead);
 	pictures_destroy(&dead->pictures);
+	json_decref(dead->back);
 	files_list_finish(&dead->wrote);
 	files_scan_finish(&dead->before);
 	files_scan_finish(&dead->after);
@@ -136,6 +138,7 @@ static void deliver(void *arg)
 	    .workspace = &self->after,
 	    .duration_us = self->ended_us - self->started_us,
 	    .cell = self->cell,
+	    .back = self->back,
 	};
 
 	if (self->pictures)
@@ -226,9 +229,14 @@ static void judge(struct call *self)
 	if (outputs->aborted)
 		buf_text(&self->notice, "The kernel skipped this cell (aborted).\n");
 	if (json_is_true(json_object_get(outputs->summary, "exiting")))
-		buf_text(&self->notice,
-			 "The code called exit(): the kernel stops and its variables "
-			 "are gone. sys.exit() would end only the cell.\n");
+		buf_printf(
+		    &self->notice,
+		    "The code called exit(): the kernel stops%s. sys.exit() would "
+		    "end only the cell.\n",
+		    self->workspace->saving.store
+			? " and the next call starts a new one"
+			: " and its variables are gone");
+	saving_tell_restored(self->workspace, outputs->summary, &self->notice);
 }
 
 /* ---- pictures ---- */
@@ -348,9 +356,21 @@ void call_cancel(struct call *self)
 		interrupt(self, CALL_CANCELLED);
 }
 
+/* The kernel counts its cells itself: an empty one does not count. */
+static void take_count(struct call *self)
+{
+	long long count = self->outputs.execution_count;
+
+	if (count > 0)
+		self->cell = self->workspace->cells = (unsigned long long)count;
+}
+
 static void look(struct call *self)
 {
 	const struct outputs *outputs = &self->outputs;
+
+	if (outputs->replied)
+		take_count(self);
 
 	if (self->state == CALL_SENT && outputs->busy)
 		set_state(self, CALL_RUNNING, "busy");
@@ -397,9 +417,8 @@ static void describe_death(struct call *self, const struct kernel_death *death)
 			   seconds_run(self) - self->interrupted_s);
 	else
 		buf_printf(notice, "The kernel %s while this cell ran.", death->words);
-	buf_text(notice, " Its variables are gone");
-	workspace_list_names(self->workspace, notice);
-	buf_text(notice, ". The next call starts a new kernel.\n");
+	buf_text(notice, " The next call starts a new one");
+	workspace_tell_loss(self->workspace, notice);
 }
 
 void call_on_death(struct call *self, const struct kernel_death *death)
@@ -418,6 +437,28 @@ void call_on_death(struct call *self, const struct kernel_death *death)
 	else
 		self->exit_code = EXIT_SIGNALLED + 9;
 	end_run(self, "kernel died");
+}
+
+void call_on_back(const json_t *answer, void *arg)
+{
+	struct call *self = arg;
+	struct workspace *workspace = self->workspace;
+	const char *error = json_text(answer, "error", NULL);
+
+	if (self->state != CALL_STARTING)
+		return; /* cancelled, or it waited too long */
+	buf_text(&self->notice, json_text(answer, "words", ""));
+	if (error) {
+		call_fail(self, "%s.", error);
+	} else {
+		self->back = json_incref((json_t *)(uintptr_t)answer);
+		self->end = CALL_OK;
+		workspace->saving.cell = json_integer_of(answer, "cell", 0);
+		workspace->saving.went_back = true;
+		leave_queue(self);
+		finish(self, "went back");
+	}
+	workspace_pump(workspace);
 }
 
 /* A reply can be far ahead of the output: what the kernel has printed waits in its

@@ -54,6 +54,13 @@ enum call_end {
 	CALL_NOT_RUN,     /* never sent: no kernel, or it waited too long */
 };
 
+/* Instead of running code: which saved state to go back to. */
+enum call_back {
+	BACK_NOT,
+	BACK_BY, /* that many cells */
+	BACK_TO, /* the state after that cell */
+};
+
 struct outcome { /* all of it is borrowed from the call */
 	enum call_end end;
 	int exit_code;      /* 0; 1 exception; n sys.exit(n); 124; 128+signal */
@@ -66,6 +73,7 @@ struct outcome { /* all of it is borrowed from the call */
 	const struct files_scan *workspace; /* all files, after */
 	int64_t duration_us;                /* of the run, not of the queue */
 	unsigned long long cell;            /* counts the calls run in the workspace */
+	const json_t *back;                 /* what it went back to; else NULL */
 };
 
 struct workspace;
@@ -75,6 +83,8 @@ typedef void call_done_fn(const struct outcome *outcome, void *arg);
 struct call_options {
 	int64_t timeout_s; /* of the run; at least 1 */
 	bool fresh;        /* in a new kernel */
+	enum call_back back;
+	long long cells; /* how far, or to which */
 };
 
 /* Queues a call; done(outcome, arg) comes once, from the loop, and ends it.  code is

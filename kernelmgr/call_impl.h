@@ -24,7 +24,9 @@ struct call {
 	char msg_id[JMSG_ID_SIZE];
 	unsigned long long cell;
 	uint64_t noted; /* its number in the journal */
-	bool recycled;  /* fresh: the old kernel has been sent away */
+	bool recycled;  /* the old kernel has been sent away */
+	bool going;     /* the store was asked to go back */
+	json_t *back;   /* what it went back to */
 	int64_t started_us, ended_us;
 	long long interrupted_s; /* after its start */
 	unsigned long long messages, messages_at_deadline;
@@ -41,12 +43,24 @@ struct call {
 };
 TAILQ_HEAD(call_queue, call);
 
+struct saving {              /* what saving.c keeps for a workspace */
+	struct store *store; /* NULL: nothing is saved */
+	bool asking;         /* the store was asked which state to begin with */
+	bool fresh;          /* the next kernel begins with none */
+	bool went_back;      /* the next kernel begins with an older one, as asked */
+	uint64_t generation; /* that the present kernel began with; 0 none */
+	long long cell;      /* the newest state is the one after it; 0 there is none */
+	int failures;        /* kernels that died restoring, one after the other */
+	char culprit[KERNEL_NAME_SIZE]; /* the name that the last of them was at */
+};
+
 struct workspace {
 	struct workspace_place *place; /* borrowed */
 	char name[65];
 	char dir[PATH_MAX];
 	struct files *files;
-	struct kernel *kernel;       /* NULL when there is none */
+	struct kernel *kernel; /* NULL when there is none */
+	struct saving saving;
 	struct call_queue calls;     /* call::link; the head has the kernel */
 	struct call_queue finishing; /* call::link; their pictures are in work */
 	size_t waiting;              /* in calls */
@@ -68,6 +82,8 @@ void call_on_begun(struct call *self);
 void call_on_message(struct call *self, enum kernel_channel channel,
 		     const struct jmsg *message);
 void call_on_death(struct call *self, const struct kernel_death *death);
+/* The workspace is at the saved state that the call asked for. */
+void call_on_back(const json_t *answer, void *arg);
 void call_fail(struct call *self, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void call_destroy(struct call **self);
@@ -80,5 +96,29 @@ void workspace_pump(struct workspace *self);
 void workspace_list_names(const struct workspace *self, struct buf *out);
 /* The call needs the kernel no more; the next one may have it. */
 void workspace_release(struct workspace *self, struct call *call);
+/* Starts a kernel.  snapshot is borrowed; NULL: it saves nothing. */
+int workspace_start_kernel(struct workspace *self,
+			   const struct connfile_snapshot *snapshot,
+			   struct err *err) must_check;
+/* Appends what the kernel's end costs, as the end of a sentence and more. */
+void workspace_tell_loss(const struct workspace *self, struct buf *out);
+
+/* saving.c: saved states.  All are harmless where nothing is saved. */
+int saving_open(struct workspace *self, struct err *err) must_check;
+void saving_close(struct workspace *self);
+/* Finds out which state to restore, then starts a kernel; the calls that wait for it
+ * fail if that fails. */
+void saving_begin(struct workspace *self);
+/* The kernel tells of its work. */
+void saving_on_saved(struct workspace *self, uint64_t generation);
+void saving_on_damaged(struct workspace *self, const char *names);
+/* True if the kernel died of what it restored; the next one does without. */
+bool saving_on_death(struct workspace *self, const struct kernel_death *death);
+/* A cell is over: writes it down, learns what was saved. */
+void saving_on_cell(struct workspace *self, const struct call *call);
+/* Appends whole lines about what the kernel restored, if this is its first reply. */
+void saving_tell_restored(struct workspace *self, const json_t *reply, struct buf *out);
+/* Puts an older state in force; call_on_back() follows. */
+void saving_go_back(struct workspace *self, struct call *call);
 
 #endif

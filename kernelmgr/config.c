@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/statvfs.h>
 
 #include "wire/log.h"
 #include "wire/mem.h"
@@ -55,6 +56,24 @@ static const struct opt options[] = {
      .help = "Pixels of a returned picture's longer side; files stay full size."},
     {"state-summary", OPT_SWITCH, AT(state_summary), 0, 1, .fallback = "1",
      .help = "End each result with the --- state --- footer."},
+    {"persist-namespace", OPT_SWITCH, AT(persist), 0, 1, .fallback = "1",
+     .help = "0: every call starts in a fresh kernel, and nothing is saved."},
+    {"durability", OPT_CHOICE, AT(durability), .choices = "idle|always|off",
+     .fallback = "idle",
+     .help = "When the namespace is saved: right after the cell, large ones when the "
+	     "kernel is idle; before the answer is given; never."},
+    {"namespace-max-bytes", OPT_INT, AT(namespace_max), 0, 1LL << 50, .fallback = "0",
+     .help = "Bytes of a saved namespace; the largest values are left out first. 0: 4 "
+	     "GiB or a quarter of the free disk, whichever is less."},
+    {"snapshot-keep", OPT_INT, AT(snapshot_keep), 1, 1000, .fallback = "20",
+     .help = "Saved states kept in a workspace, for undo."},
+    {"snapshot-max-bytes", OPT_INT, AT(snapshot_max), 0, 1LL << 50, .fallback = "0",
+     .help = "Bytes of all saved states of a workspace; older ones go first. 0: twice "
+	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
+    {"tools", OPT_TEXT, TEXT(tools),
+     .fallback = "run_python,undo,list_files,read_text_file",
+     .help = "Tools offered, separated by commas; there are also restore, history and "
+	     "diff."},
     {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
      .help = "Calls that may wait in one workspace."},
     {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",
@@ -350,6 +369,33 @@ size_t config_output_chars(const struct config *self)
 	int64_t room = self->result_limit / 4 / (4 * 2 * 6);
 
 	return (size_t)(self->output_limit < room ? self->output_limit : room);
+}
+
+uint64_t config_namespace_max(const struct config *self, const char *dir)
+{
+	const uint64_t most = 4ULL << 30;
+	struct statvfs disk;
+
+	if (self->namespace_max)
+		return (uint64_t)self->namespace_max;
+	if (statvfs(dir, &disk) < 0)
+		return most;
+	uint64_t quarter = (uint64_t)disk.f_bavail * disk.f_frsize / 4;
+	return quarter < most ? quarter : most;
+}
+
+bool config_offers_tool(const struct config *self, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = self->tools; *at; at += strspn(at, ", ")) {
+		size_t n = strcspn(at, ", ");
+
+		if (n == len && strncmp(at, name, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
 }
 
 bool config_is_loopback(const char *host)

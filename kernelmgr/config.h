@@ -26,6 +26,12 @@ struct config {
 	int64_t max_images;     /* 0: none */
 	int64_t max_image_side; /* pixels */
 	int64_t state_summary;  /* 0 or 1 */
+	int64_t persist;        /* 0 or 1 */
+	int64_t durability;     /* enum durability */
+	int64_t namespace_max;  /* bytes; 0: by the disk, see config_namespace_max() */
+	int64_t snapshot_keep;  /* generations */
+	int64_t snapshot_max;   /* bytes; 0: twice the above */
+	char tools[512];        /* names, separated by commas */
 	int64_t queue_limit;    /* calls waiting in one workspace */
 	int64_t idle_timeout_s; /* 0: never */
 	int64_t max_kernels;
@@ -36,6 +42,9 @@ struct config {
 	int64_t log_format; /* index into "text", "json" */
 	int64_t log_level;  /* enum log_level */
 };
+
+/* When a cell's namespace is on disk: some time after the reply, before it, never. */
+enum durability { DURABILITY_IDLE, DURABILITY_ALWAYS, DURABILITY_OFF };
 
 /* What the command line asks for besides settings. */
 enum config_verb {
@@ -63,6 +72,11 @@ void config_help_markdown(FILE *to);
  * result limit makes it so: a text part is at most a quarter of the result, holds four
  * streams, twice (text and structure), at up to 6 bytes a character. */
 size_t config_output_chars(const struct config *self);
+/* Bytes of one saved namespace at most: the setting, else 4 GiB or a quarter of what is
+ * free where dir is, whichever is less. */
+uint64_t config_namespace_max(const struct config *self, const char *dir);
+/* True if the list of tools names this one. */
+bool config_offers_tool(const struct config *self, const char *name);
 /* True if host is a loopback address or name. */
 bool config_is_loopback(const char *host);
 

@@ -245,7 +245,8 @@ void journal_ended(struct journal *self, uint64_t call)
 	flush(self);
 }
 
-void journal_tell_lost(struct journal *self, const char *workspace, struct buf *out)
+void journal_tell_lost(struct journal *self, const char *workspace, bool saved,
+		       struct buf *out)
 {
 	struct entry *entry = self ? LIST_FIRST(&self->lost) : NULL, *next;
 	size_t waiting = 0, start = out->size;
@@ -275,11 +276,11 @@ void journal_tell_lost(struct journal *self, const char *workspace, struct buf *
 			   out->size == start ? "Vivarium was killed; lost: " : ", ",
 			   waiting, waiting == 1 ? "" : "s");
 	if (out->size > start)
-		buf_text(out, ", and all variables.\n");
+		buf_text(out, saved ? ".\n" : ", and all variables.\n");
 	else if (self && find_workspace(&self->ended, workspace))
-		buf_text(out,
-			 "Vivarium was restarted: this call runs in a new kernel, the "
-			 "variables of the earlier ones are gone.\n");
+		buf_printf(
+		    out, "Vivarium was restarted: this call runs in a new kernel%s.\n",
+		    saved ? "" : ", the variables of the earlier ones are gone");
 	if (self)
 		drop(find_workspace(&self->ended, workspace));
 }

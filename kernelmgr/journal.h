@@ -8,6 +8,7 @@
 #ifndef KERNELMGR_JOURNAL_H
 #define KERNELMGR_JOURNAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "wire/buf.h"
@@ -30,9 +31,10 @@ void journal_ended(struct journal *self, uint64_t call);
 void journal_live(struct journal *self, const char *workspace);
 void journal_gone(struct journal *self, const char *workspace);
 
-/* Appends one line that names the calls of a workspace that were lost with the last
- * daemon, or just that its variables were, and forgets it; nothing when there is
- * nothing to tell. */
-void journal_tell_lost(struct journal *self, const char *workspace, struct buf *out);
+/* saved: the variables are, so nothing is said of them.  Appends one line that names
+ * the calls of a workspace that were lost with the last daemon, or just that its
+ * variables were, and forgets it; nothing when there is nothing to tell. */
+void journal_tell_lost(struct journal *self, const char *workspace, bool saved,
+		       struct buf *out);
 
 #endif

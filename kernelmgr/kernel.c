@@ -141,6 +141,7 @@ static void release_resources(struct kernel *self)
 	/* This tells the supervisor to end all that is left, if it is still there. */
 	loop_unwatch(&self->control_watch);
 	child_forget(&self->supervisor);
+	close_fd(&self->notices);
 	buf_finish(&self->crash_output);
 	buf_finish(&self->reported);
 	explicit_bzero(&self->session, sizeof self->session);
@@ -174,8 +175,28 @@ void kernel_begin_closing(struct kernel *self, const char *why)
 	self->death.started = self->probe_answered;
 	self->death.requested =
 	    self->state == KERNEL_STOPPING || self->state == KERNEL_KILLING;
+	self->death.restoring = self->restoring;
+	if (self->restoring)
+		kernel_progress(self, self->death.culprit);
 	loop_timer_stop(&self->probe);
 	kernel_set_state(self, KERNEL_CLOSING, why);
+}
+
+/* One value must not hold up all the others for ever. */
+static void watch_restoring(struct kernel *self)
+{
+	char name[KERNEL_NAME_SIZE];
+	long long upto = kernel_progress(self, name);
+
+	if (upto > self->restored_upto) {
+		self->restored_upto = upto;
+		kernel_set_state(self, KERNEL_RESTORING, "got on");
+		return;
+	}
+	snprintf(self->death.words, sizeof self->death.words,
+		 "did not get done with restoring %.100s within %.0f s",
+		 name[0] ? name : "its state", rows[KERNEL_RESTORING].deadline_s);
+	kernel_kill(self);
 }
 
 static void on_deadline(void *arg)
@@ -191,6 +212,9 @@ static void on_deadline(void *arg)
 			 rows[self->state].deadline_s);
 		add_crash_output(self);
 		kernel_kill(self);
+		break;
+	case KERNEL_RESTORING:
+		watch_restoring(self);
 		break;
 	case KERNEL_INTERRUPTING:
 		kernel_interrupt(self);
@@ -221,13 +245,14 @@ static void on_deadline(void *arg)
 }
 
 int kernel_create(struct kernel **out, const struct kernel_place *place,
-		  const char *name, const char *workdir,
+		  const char *name, const struct kernel_begin *begin,
 		  const struct kernel_owner *owner, struct err *err)
 {
 	static unsigned long long number;
 	owned(kernel_destroy) struct kernel *self = xcalloc(1, sizeof *self);
 
 	number++;
+	self->notices = -1;
 	self->place = place;
 	self->owner = *owner;
 	self->death.status = -1;
@@ -237,7 +262,7 @@ int kernel_create(struct kernel **out, const struct kernel_place *place,
 	jmsg_session_init(&self->session);
 	if (mkdir(self->runtime_dir, 0700) < 0)
 		return err_set(err, ERR_SYSTEM, "make %s", self->runtime_dir);
-	if (kernel_start(self, workdir, err) < 0) {
+	if (kernel_start(self, begin, err) < 0) {
 		rmdir(self->runtime_dir);
 		return err_wrap(err, "start a kernel");
 	}
@@ -264,11 +289,29 @@ int kernel_execute(struct kernel *self, const char *code, size_t size,
 
 	if (!content)
 		return err_set(err, ERR_ARGUMENT, "the code is not valid UTF-8");
+	kernel_tell(self, "yield");
 	if (jmsg_send(&self->session, self->sockets[KERNEL_SHELL], "execute_request",
 		      content, id, err) < 0)
 		return -1;
 	kernel_set_state(self, KERNEL_BUSY, id);
 	return 0;
+}
+
+void kernel_tell(struct kernel *self, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	if (!self->spool[0])
+		return;
+	va_start(ap, fmt);
+	int len = vsnprintf(line, sizeof line - 1, fmt, ap);
+	va_end(ap);
+	if (len >= (int)sizeof line - 1)
+		len = (int)sizeof line - 2;
+	line[len] = '\n';
+	if (write(self->notices, line, (size_t)len + 1) < 0)
+		log_debug(self->name, "it does not read notices");
 }
 
 void kernel_release(struct kernel *self)

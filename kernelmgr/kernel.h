@@ -14,6 +14,7 @@
 
 #include "kernelmgr/launch.h"
 #include "kernelmgr/states.h"
+#include "wire/connfile.h"
 #include "wire/err.h"
 #include "wire/jmsg.h"
 #include "wire/loop.h"
@@ -22,7 +23,11 @@
  * seconds until its deadline (0: none), what happens then. */
 #define KERNEL_STATES(X)                                                               \
 	X(LAUNCHING, "launching", TO(PROBING) | TO(KILLING) | TO(CLOSING), 60, "kill") \
-	X(PROBING, "probing", TO(IDLE) | TO(KILLING) | TO(CLOSING), 30, "kill")        \
+	X(PROBING, "probing", TO(RESTORING) | TO(IDLE) | TO(KILLING) | TO(CLOSING),    \
+	  30, "kill")                                                                  \
+	X(RESTORING, "restoring",                                                      \
+	  TO(RESTORING) | TO(PROBING) | TO(KILLING) | TO(CLOSING), 20,                 \
+	  "kill, unless it got on")                                                    \
 	X(IDLE, "idle", TO(BUSY) | TO(STOPPING) | TO(KILLING) | TO(CLOSING), 0, "")    \
 	X(BUSY, "busy",                                                                \
 	  TO(IDLE) | TO(INTERRUPTING) | TO(STOPPING) | TO(KILLING) | TO(CLOSING), 0,   \
@@ -44,6 +49,8 @@ enum kernel_state {
 
 enum kernel_channel { KERNEL_SHELL, KERNEL_IOPUB, KERNEL_CONTROL };
 
+enum { KERNEL_NAME_SIZE = 504 };
+
 struct kernel_death {
 	bool started;                  /* it had answered at least once */
 	bool requested;                /* we asked it to stop, or killed it */
@@ -51,6 +58,8 @@ struct kernel_death {
 	int64_t memory_kb;             /* its peak resident memory; 0 unknown */
 	char last_begun[JMSG_ID_SIZE]; /* request whose code was the last to begin */
 	bool tells_begun;              /* it is a kernel that reports this */
+	bool restoring;                /* it died while it restored a namespace */
+	char culprit[KERNEL_NAME_SIZE]; /* the name it was restoring; "" none yet */
 	char words[800]; /* "was killed by signal 9 (SIGKILL)": what follows
 			    "the kernel" in a sentence */
 };
@@ -63,6 +72,10 @@ struct kernel_owner {
 	/* A verified message; message lives until the function returns. */
 	void (*message)(enum kernel_channel channel, const struct jmsg *message,
 			void *arg);
+	/* It has written this generation of its namespace to the spool. */
+	void (*saved)(uint64_t generation, void *arg);
+	/* Names whose saved bytes turned out to be damaged after they were restored. */
+	void (*damaged)(const char *names, void *arg);
 	/* All its output has been delivered; the kernel is gone when this returns. */
 	void (*dead)(const struct kernel_death *death, void *arg);
 	void *arg;
@@ -78,10 +91,16 @@ struct kernel_place { /* what all kernels of the daemon share; outlives them */
 
 struct kernel;
 
-/* Starts a kernel whose working directory is workdir.  Borrows place until its
- * death.  name: for the log.  owner is copied. */
+struct kernel_begin { /* what it begins with; borrowed while kernel_create() runs */
+	const char *workdir;
+	long long cell; /* execution count of its first cell */
+	const struct connfile_snapshot *snapshot; /* NULL: nothing is saved */
+};
+
+/* Starts a kernel.  Borrows place until its death.  name: for the log.  owner is
+ * copied. */
 int kernel_create(struct kernel **out, const struct kernel_place *place,
-		  const char *name, const char *workdir,
+		  const char *name, const struct kernel_begin *begin,
 		  const struct kernel_owner *owner, struct err *err) must_check;
 /* Without ceremony, for the daemon's own end: no more calls of the owner; the
  * supervisor kills the process tree. */
@@ -106,6 +125,10 @@ void kernel_release(struct kernel *self);
 void kernel_interrupt(struct kernel *self);
 /* Asks it to go (its exit handlers run), kills it after two seconds. */
 void kernel_stop(struct kernel *self);
+/* Tells it one line about its saved states (the launch contract's "kept N", "refused N
+ * WHY").  Lost if it does not read. */
+void kernel_tell(struct kernel *self, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Kills the whole process tree. */
 void kernel_kill(struct kernel *self);
 

@@ -20,7 +20,11 @@ struct kernel {
 	struct child *supervisor; /* NULL once it has ended */
 	struct loop_watch *control_watch, *report_watch, *output_watch;
 	int control, report, output; /* borrowed from the watches */
-	struct buf reported;         /* a line of its report that is not whole yet */
+	int notices;                 /* owned; to the kernel, -1 none */
+	char spool[PATH_MAX];        /* "": it saves nothing */
+	bool restoring;
+	long long restored_upto; /* its progress when we last looked */
+	struct buf reported;     /* a line of its report that is not whole yet */
 	pid_t pid;
 
 	struct zsock *sockets[3]; /* by kernel_channel */
@@ -43,7 +47,11 @@ void kernel_begin_closing(struct kernel *self, const char *why);
 
 /* kernel_start.c: opens its channels and starts its supervisor, whose reports it takes.
  */
-int kernel_start(struct kernel *self, const char *workdir, struct err *err) must_check;
+int kernel_start(struct kernel *self, const struct kernel_begin *begin,
+		 struct err *err) must_check;
+/* Reads how far it is with restoring: the number of the name it is at and the name;
+ * -1 when it has not begun. */
+long long kernel_progress(const struct kernel *self, char name[KERNEL_NAME_SIZE]);
 
 /* kernel_messages.c */
 /* Connects to the sockets that the kernel has bound and begins to probe it. */

@@ -36,7 +36,7 @@ static void note_probe(struct kernel *self, enum kernel_channel channel,
 		self->iopub_heard = true;
 	else if (strcmp(message->type, "kernel_info_reply") == 0)
 		self->probe_answered = true;
-	if (!self->probe_answered || !self->iopub_heard)
+	if (!self->probe_answered || !self->iopub_heard || self->restoring)
 		return;
 	loop_timer_stop(&self->probe);
 	kernel_set_state(self, KERNEL_IDLE, "answers");
@@ -57,7 +57,7 @@ static void receive(struct kernel *self, enum kernel_channel channel)
 		log_debug(self->name, "dropped %s", err.msg);
 		return;
 	}
-	if (self->state == KERNEL_PROBING)
+	if (self->state == KERNEL_PROBING || self->state == KERNEL_RESTORING)
 		note_probe(self, channel, &message);
 	else if (strcmp(message.type, "kernel_info_reply") != 0)
 		self->owner.message(channel, &message, self->owner.arg);

@@ -20,6 +20,7 @@ enum {
 	SUMMARY_MAX = 16 * 1024, /* bytes of names in a reply's metadata */
 	CRASH_OUTPUT_MAX = 4096, /* bytes kept of what it wrote to our pipe */
 	READS_PER_TURN = 16,
+	LINE_BYTES_MAX = 4096, /* of a report */
 };
 
 /* ---- the supervisor ---- */
@@ -92,6 +93,38 @@ static void on_output(void *arg)
 	}
 }
 
+/* The record that pyside's comeback.py keeps in the spool: the number as 8 bytes, then
+ * the name.  It is there also when the kernel is not. */
+long long kernel_progress(const struct kernel *self, char name[KERNEL_NAME_SIZE])
+{
+	char path[PATH_MAX + 16], record[8 + KERNEL_NAME_SIZE];
+	int64_t number;
+
+	name[0] = '\0';
+	snprintf(path, sizeof path, "%s/restoring", self->spool);
+	owned(close_fd) int fd =
+	    open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || pread(fd, record, sizeof record, 0) != (ssize_t)sizeof record)
+		return -1;
+	memcpy(&number, record, sizeof number);
+	memcpy(name, record + 8, KERNEL_NAME_SIZE);
+	name[KERNEL_NAME_SIZE - 1] = '\0';
+	return number;
+}
+
+static void note_restoring(struct kernel *self, bool restoring)
+{
+	if (restoring == self->restoring ||
+	    (self->state != KERNEL_PROBING && self->state != KERNEL_RESTORING))
+		return;
+	self->restoring = restoring;
+	self->restored_upto = -1;
+	kernel_set_state(self, restoring ? KERNEL_RESTORING : KERNEL_PROBING,
+			 "it says so");
+	if (!restoring)
+		kernel_probe(self);
+}
+
 /* "ready" when its sockets are bound; "run ID" before the code of a request begins,
  * through a pipe, so that it is known even if the code is the process's end. */
 static void take_report(struct kernel *self, const char *line)
@@ -103,6 +136,14 @@ static void take_report(struct kernel *self, const char *line)
 		snprintf(self->death.last_begun, sizeof self->death.last_begun, "%s",
 			 line + 4);
 		self->owner.begun(self->death.last_begun, self->owner.arg);
+	} else if (strncmp(line, "saved ", 6) == 0) {
+		self->owner.saved(strtoull(line + 6, NULL, 10), self->owner.arg);
+	} else if (strncmp(line, "damaged ", 8) == 0) {
+		self->owner.damaged(line + 8, self->owner.arg);
+	} else if (strcmp(line, "restoring") == 0) {
+		note_restoring(self, true);
+	} else if (strcmp(line, "restored") == 0) {
+		note_restoring(self, false);
 	}
 }
 
@@ -123,14 +164,14 @@ static void on_report(void *arg)
 		take_report(self, self->reported.data);
 		buf_drop(&self->reported, (size_t)(end - self->reported.data) + 1);
 	}
-	if (self->reported.size > JMSG_ID_SIZE * 2) /* no line of ours is that long */
+	if (self->reported.size > LINE_BYTES_MAX) /* no line of ours is that long */
 		buf_finish(&self->reported);
 }
 
 /* ---- start ---- */
 
 struct ends { /* of everything the supervisor is given */
-	int null, output[2], control[2], report[2], connection;
+	int null, output[2], control[2], report[2], connection, notices[2];
 };
 
 static void close_ends(struct ends *ends)
@@ -141,10 +182,12 @@ static void close_ends(struct ends *ends)
 		close_fd(&ends->output[i]);
 		close_fd(&ends->control[i]);
 		close_fd(&ends->report[i]);
+		close_fd(&ends->notices[i]);
 	}
 }
 
-static int open_ends(struct ends *ends, struct kernel *self, struct err *err)
+static int open_ends(struct ends *ends, struct kernel *self,
+		     const struct kernel_begin *begin, struct err *err)
 {
 	const struct connfile connection = {
 	    .key = self->session.key,
@@ -152,12 +195,15 @@ static int open_ends(struct ends *ends, struct kernel *self, struct err *err)
 	    .peer_pid = getpid(),
 	    .stream_split = STREAM_SPLIT,
 	    .summary_max = SUMMARY_MAX,
+	    .cell = begin->cell,
+	    .snapshot = begin->snapshot,
 	};
 
 	ends->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (ends->null < 0 || pipe2(ends->output, O_CLOEXEC | O_NONBLOCK) < 0 ||
 	    fcntl(ends->output[1], F_SETFL, 0) < 0 || /* only our end must not block */
 	    pipe2(ends->report, O_CLOEXEC | O_NONBLOCK) < 0 ||
+	    pipe2(ends->notices, O_CLOEXEC | O_NONBLOCK) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends->control) < 0)
 		return err_set(err, ERR_SYSTEM, "open the pipes of %s", self->name);
 	ends->connection = connfile_memfd(&connection, err);
@@ -172,21 +218,27 @@ static int watch(struct kernel *self, int *end, int *fd, loop_fn *fn,
 	return loop_watch(self->place->loop, *fd, fn, self, out, err);
 }
 
-int kernel_start(struct kernel *self, const char *workdir, struct err *err)
+int kernel_start(struct kernel *self, const struct kernel_begin *begin, struct err *err)
 {
-	owned(close_ends) struct ends ends = {-1, {-1, -1}, {-1, -1}, {-1, -1}, -1};
+	owned(close_ends) struct ends ends = {-1,       {-1, -1}, {-1, -1},
+					      {-1, -1}, -1,       {-1, -1}};
 	const struct launch_paths *paths = self->place->paths;
 	const char *const argv[] = {paths->supervisor, self->runtime_dir, paths->python,
 				    paths->pyside, NULL};
 
-	if (open_ends(&ends, self, err) < 0)
+	if (open_ends(&ends, self, begin, err) < 0)
 		return -1;
+	self->notices = ends.notices[1];
+	ends.notices[1] = -1; /* handed over */
+	if (begin->snapshot)
+		snprintf(self->spool, sizeof self->spool, "%s", begin->snapshot->spool);
 	const int fds[] = {ends.null,       ends.output[1],  ends.output[1],
-			   ends.control[1], ends.connection, ends.report[1]};
+			   ends.control[1], ends.connection, ends.report[1],
+			   ends.notices[0]};
 	const struct launch what = {
 	    .argv = argv,
 	    .env = (const char *const *)(uintptr_t)self->place->env,
-	    .cwd = workdir,
+	    .cwd = begin->workdir,
 	    .fds = fds,
 	    .fd_count = COUNT_OF(fds),
 	};

@@ -222,6 +222,7 @@ int launch_find(struct launch_paths *out, const char *python, struct err *err)
 {
 	static const char *const supervisor[] = {"vivarium-supervisor", NULL};
 	static const char *const image[] = {"vivarium-image", NULL};
+	static const char *const store[] = {"vivarium-store", NULL};
 	static const char *const pyside[] = {"../pyside", "../share/vivarium/pyside",
 					     NULL};
 	char here[PATH_MAX];
@@ -233,9 +234,10 @@ int launch_find(struct launch_paths *out, const char *python, struct err *err)
 	*strrchr(here, '/') = '\0';
 	if (find_part(out->supervisor, here, supervisor, X_OK) < 0 ||
 	    find_part(out->image, here, image, X_OK) < 0 ||
+	    find_part(out->store, here, store, X_OK) < 0 ||
 	    find_part(out->pyside, here, pyside, R_OK) < 0)
 		return err_set(err, ERR_CONFIG,
-			       "vivarium-supervisor, vivarium-image or pyside is "
+			       "vivarium-supervisor, -image, -store or pyside is "
 			       "missing beside the program in %.120s",
 			       here);
 	return find_python(out->python, here, python, err);

@@ -19,7 +19,8 @@
 
 /* Where the program's own parts lie. */
 struct launch_paths {
-	char supervisor[PATH_MAX], image[PATH_MAX]; /* beside the program */
+	/* beside the program */
+	char supervisor[PATH_MAX], image[PATH_MAX], store[PATH_MAX];
 	char pyside[PATH_MAX]; /* ../pyside or ../share/vivarium/pyside */
 	char python[PATH_MAX]; /* the kernels' interpreter */
 };

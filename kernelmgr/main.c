@@ -166,6 +166,8 @@ static int open_directories(struct daemon *self, struct err *err)
 	    state_lock(self->state_dir, &self->state_lock, err) < 0 ||
 	    state_secret(self->state_dir, "session.key", self->session_key,
 			 sizeof self->session_key, err) < 0 ||
+	    state_secret(self->state_dir, "snapshot.key", self->place.stores.key,
+			 sizeof self->place.stores.key, err) < 0 ||
 	    journal_open(&self->journal, self->state_dir, err) < 0)
 		return -1;
 	return state_runtime_open(self->runtime_dir, &self->runtime_lock, err);
@@ -195,6 +197,21 @@ static int open_doors(struct daemon *self, struct err *err)
 			   COUNT_OF(self->routes), err);
 }
 
+/* The key is there already. */
+static void plan_stores(struct daemon *self)
+{
+	struct store_place *stores = &self->place.stores;
+	uint64_t most = config_namespace_max(&self->config, self->state_dir);
+
+	self->place.namespace_max = most;
+	stores->loop = self->loop;
+	stores->paths = &self->paths;
+	stores->state_dir = self->state_dir;
+	stores->keep = (size_t)self->config.snapshot_keep;
+	stores->max_bytes =
+	    self->config.snapshot_max ? (uint64_t)self->config.snapshot_max : 2 * most;
+}
+
 static int start(struct daemon *self, char *const env[], struct err *err)
 {
 	if (check_exposure(&self->config, err) < 0 ||
@@ -206,15 +223,14 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 	launch_adopt_orphans();
 	if (open_directories(self, err) < 0 || watch_signals(self, err) < 0)
 		return -1;
-	self->place = (struct workspace_place){
-	    .config = &self->config,
-	    .journal = self->journal,
-	    .kernels = {.loop = self->loop,
-			.zmq = self->zmq,
-			.paths = &self->paths,
-			.env = self->kernel_env,
-			.runtime_dir = self->runtime_dir},
-	};
+	self->place.config = &self->config;
+	self->place.journal = self->journal;
+	self->place.kernels = (struct kernel_place){.loop = self->loop,
+						    .zmq = self->zmq,
+						    .paths = &self->paths,
+						    .env = self->kernel_env,
+						    .runtime_dir = self->runtime_dir};
+	plan_stores(self);
 	return open_doors(self, err);
 }
 

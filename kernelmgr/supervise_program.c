@@ -7,7 +7,7 @@
  *
  * usage: vivarium-supervisor RUNTIME-DIR PROGRAM [ARGUMENT]...
  * Descriptors: 1 and 2 the kernel's start-up and crash output; 3 the control socket
- * (SOCK_SEQPACKET); 4 and 5 become the kernel's 3 and 4 (launch contract:
+ * (SOCK_SEQPACKET); 4 to 6 become the kernel's 3 to 5 (launch contract:
  * kernelmgr/launch.h).  Messages from the daemon: "interrupt", "kill"; to it:
  * "started PID", "failed WORDS", "end WAIT-STATUS USER-US SYSTEM-US MAXRSS-KB".
  * Linked statically: it is resident once per kernel.
@@ -33,7 +33,7 @@
 enum {
 	CONTROL = 3,
 	FIRST_PASSED = 4, /* ours; FIRST_PASSED - 1 in the kernel */
-	PASSED = 2,
+	PASSED = 3,
 	GONE = 124, /* exit status when the daemon went away */
 };
 

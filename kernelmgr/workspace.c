@@ -29,9 +29,10 @@ int workspace_create(struct workspace **out, struct workspace_place *place,
 	TAILQ_INIT(&self->finishing);
 	snprintf(self->name, sizeof self->name, "%s", name);
 	snprintf(self->dir, sizeof self->dir, "%s", dir);
-	if (files_open(&self->files, dir, err) < 0)
+	if (files_open(&self->files, dir, err) < 0 || saving_open(self, err) < 0)
 		return err_wrap(err, "workspace %s", name);
-	journal_tell_lost(place->journal, name, &self->notice);
+	journal_tell_lost(place->journal, name, self->saving.store != NULL,
+			  &self->notice);
 	*out = take(&self);
 	return 0;
 }
@@ -59,6 +60,7 @@ void workspace_destroy(struct workspace **self)
 	if (dead->kernel)
 		dead->place->kernels_alive--;
 	kernel_destroy(&dead->kernel);
+	saving_close(dead);
 	files_close(&dead->files);
 	json_decref(dead->summary);
 	buf_finish(&dead->notice);
@@ -84,6 +86,11 @@ const struct files *workspace_files(const struct workspace *self)
 bool workspace_has_kernel(const struct workspace *self)
 {
 	return self->kernel != NULL;
+}
+
+unsigned long long workspace_cells(const struct workspace *self)
+{
+	return self->cells;
 }
 
 size_t workspace_calls(const struct workspace *self)
@@ -161,6 +168,28 @@ static void on_message(enum kernel_channel channel, const struct jmsg *message,
 		outputs_add_late(&self->late, message);
 }
 
+static void on_saved(uint64_t generation, void *arg)
+{
+	saving_on_saved(arg, generation);
+}
+
+static void on_damaged(const char *names, void *arg)
+{
+	saving_on_damaged(arg, names);
+}
+
+void workspace_tell_loss(const struct workspace *self, struct buf *out)
+{
+	if (self->saving.cell) {
+		buf_printf(out, " with the variables as they were after cell %lld.\n",
+			   self->saving.cell);
+		return;
+	}
+	buf_text(out, "; its variables are gone");
+	workspace_list_names(self, out);
+	buf_text(out, ".\n");
+}
+
 /* Tells the next call what became of the kernel that it would have expected. */
 static void note_death(struct workspace *self, const struct kernel_death *death)
 {
@@ -174,8 +203,12 @@ static void note_death(struct workspace *self, const struct kernel_death *death)
 			   (long long)self->place->config->idle_timeout_s);
 	else
 		buf_printf(&self->notice, "The kernel %s", death->words);
-	buf_text(&self->notice,
-		 "; this call runs in a new one. Its variables are gone");
+	buf_text(&self->notice, "; this call runs in a new one");
+	if (self->saving.store) { /* that one tells what came back */
+		buf_text(&self->notice, ".\n");
+		return;
+	}
+	buf_text(&self->notice, ". Its variables are gone");
 	workspace_list_names(self, &self->notice);
 	buf_text(&self->notice, ".\n");
 }
@@ -195,6 +228,8 @@ static void on_dead(const struct kernel_death *death, void *arg)
 		call_starting(call); /* none of it ran: a new kernel may have it */
 	} else if (call) {
 		call_on_death(call, death);
+	} else if (saving_on_death(self, death)) {
+		log_info(self->name, "the next kernel restores less");
 	} else if (head && head->state == CALL_STARTING && !death->started) {
 		call_fail(head, "The kernel %s.", death->words);
 	} else if (self->exiting || self->idle_stopped || !death->requested) {
@@ -204,26 +239,37 @@ static void on_dead(const struct kernel_death *death, void *arg)
 	workspace_pump(self);
 }
 
-static int start_kernel(struct workspace *self, struct err *err)
+int workspace_start_kernel(struct workspace *self,
+			   const struct connfile_snapshot *snapshot, struct err *err)
 {
 	const struct kernel_owner owner = {.ready = on_ready,
 					   .begun = on_begun,
 					   .message = on_message,
+					   .saved = on_saved,
+					   .damaged = on_damaged,
 					   .dead = on_dead,
 					   .arg = self};
+	const struct kernel_begin begin = {.workdir = self->dir,
+					   .cell = (long long)self->cells + 1,
+					   .snapshot = snapshot};
 
-	size_t max = (size_t)self->place->config->max_kernels;
-
-	if (self->place->kernels_alive >= max)
-		return err_set(err, ERR_LIMIT,
-			       "%zu kernels are alive already (VIVARIUM_MAX_KERNELS); "
-			       "try again when one has stopped",
-			       max);
-	if (kernel_create(&self->kernel, &self->place->kernels, self->name, self->dir,
+	if (kernel_create(&self->kernel, &self->place->kernels, self->name, &begin,
 			  &owner, err) < 0)
 		return -1;
 	self->place->kernels_alive++;
 	return 0;
+}
+
+static int check_room(const struct workspace *self, struct err *err)
+{
+	size_t max = (size_t)self->place->config->max_kernels;
+
+	if (self->place->kernels_alive < max)
+		return 0;
+	return err_set(err, ERR_LIMIT,
+		       "%zu kernels are alive already (VIVARIUM_MAX_KERNELS); "
+		       "try again when one has stopped",
+		       max);
 }
 
 static void on_idle(void *arg)
@@ -244,6 +290,7 @@ void workspace_release(struct workspace *self, struct call *call)
 		json_decref(self->summary);
 		self->summary = json_incref(call->outputs.summary);
 	}
+	saving_on_cell(self, call);
 	if (self->kernel) {
 		kernel_release(self->kernel);
 		self->exiting =
@@ -256,20 +303,39 @@ void workspace_release(struct workspace *self, struct call *call)
 
 /* ---- the queue ---- */
 
-/* fresh: sends the old kernel away.  True while there is one to wait for. */
+static void tell_fresh(struct workspace *self, struct call *head)
+{
+	struct buf *notice = &head->notice;
+	bool undoable = self->saving.cell != 0;
+
+	if (self->kernel) {
+		buf_printf(notice, "fresh: threw away %zu name%s", count_names(self),
+			   count_names(self) == 1 ? "" : "s");
+		workspace_list_names(self, notice);
+		buf_printf(notice, "; this call runs in a new kernel.%s\n",
+			   undoable ? " undo brings them back." : "");
+	} else {
+		buf_printf(notice, "fresh: there was no kernel to throw away%s.\n",
+			   undoable ? "; the saved variables are left where they are"
+				    : "");
+	}
+}
+
+/* Sends the old kernel away for a call that does not want it.  True while there is one
+ * to wait for. */
 static bool recycle(struct workspace *self, struct call *head)
 {
-	if (!head->options.fresh || head->recycled)
+	bool stateless = !self->place->config->persist;
+
+	if (head->recycled ||
+	    (!head->options.fresh && !head->options.back && !stateless))
 		return false;
 	head->recycled = true;
-	if (!self->kernel) {
-		buf_text(&head->notice, "fresh: there was no kernel to throw away.\n");
+	if (head->options.fresh)
+		tell_fresh(self, head);
+	self->saving.fresh = head->options.fresh;
+	if (!self->kernel)
 		return false;
-	}
-	buf_printf(&head->notice, "fresh: threw away %zu name%s", count_names(self),
-		   count_names(self) == 1 ? "" : "s");
-	workspace_list_names(self, &head->notice);
-	buf_text(&head->notice, "; this call runs in a new kernel.\n");
 	forget_names(self);
 	kernel_stop(self->kernel);
 	return true;
@@ -296,11 +362,16 @@ static void pump(void *arg)
 	}
 	if (self->kernel) {
 		call_send(head);
-	} else if (start_kernel(self, &err) < 0) {
+		return;
+	}
+	call_starting(head);
+	if (head->options.back) {
+		saving_go_back(self, head);
+	} else if (check_room(self, &err) < 0) {
 		call_fail(head, "%s", err.msg);
 		workspace_pump(self);
 	} else {
-		call_starting(head);
+		saving_begin(self);
 	}
 }
 
@@ -332,6 +403,6 @@ void workspace_interrupt(struct workspace *self)
 
 bool workspace_busy(const struct workspace *self)
 {
-	return self->kernel || !TAILQ_EMPTY(&self->calls) ||
-	       !TAILQ_EMPTY(&self->finishing);
+	return self->kernel || (self->saving.store && store_busy(self->saving.store)) ||
+	       !TAILQ_EMPTY(&self->calls) || !TAILQ_EMPTY(&self->finishing);
 }

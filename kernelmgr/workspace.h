@@ -14,6 +14,7 @@
 #include "kernelmgr/files.h"
 #include "kernelmgr/journal.h"
 #include "kernelmgr/kernel.h"
+#include "kernelmgr/store.h"
 #include "wire/err.h"
 
 struct workspace;
@@ -22,6 +23,8 @@ struct workspace_place { /* what all workspaces share; outlives them */
 	const struct config *config;
 	struct kernel_place kernels;
 	struct journal *journal; /* NULL: no notes are taken */
+	struct store_place stores;
+	uint64_t namespace_max; /* bytes of one saved namespace */
 	size_t kernels_alive;
 };
 
@@ -42,6 +45,14 @@ const char *workspace_name(const struct workspace *self);
 const char *workspace_dir(const struct workspace *self);
 const struct files *workspace_files(const struct workspace *self);
 bool workspace_has_kernel(const struct workspace *self);
+/* Asks its store about its saved states; see store_program.c.  job is consumed.  Fails
+ * if nothing is saved in this daemon. */
+int workspace_ask(struct workspace *self, json_t *job, store_done_fn *done, void *arg,
+		  struct err *err) must_check;
+/* No more answers for arg. */
+void workspace_forget(struct workspace *self, const void *arg);
+/* Number of the last cell that ran. */
+unsigned long long workspace_cells(const struct workspace *self);
 /* Calls that wait or run. */
 size_t workspace_calls(const struct workspace *self);
 

@@ -28,15 +28,33 @@ int connfile_endpoint(char *out, size_t size, const char *runtime_dir,
 	return 0;
 }
 
+static json_t *snapshot_json(const struct connfile_snapshot *self)
+{
+	json_t *restore = NULL;
+
+	if (!self)
+		return json_null();
+	if (self->manifest)
+		restore =
+		    json_pack("{ss so}", "manifest", self->manifest, "skip",
+			      self->skip ? json_deep_copy(self->skip) : json_array());
+	return json_pack("{ss ss ss sI sI so}", "store", self->store, "spool",
+			 self->spool, "mode", self->always ? "always" : "idle",
+			 "generation", (json_int_t)self->generation, "namespace_max",
+			 (json_int_t)self->namespace_max, "restore",
+			 restore ? restore : json_null());
+}
+
 static char *to_json(const struct connfile *self)
 {
 	json_auto_t *root = json_pack(
-	    "{ss ss si si si si si ss ss s{si ss s[I] si si}}", "transport", "ipc",
-	    "ip", PREFIX, "shell_port", CONN_SHELL, "iopub_port", CONN_IOPUB,
+	    "{ss ss si si si si si ss ss s{si ss s[I] si si sI so}}", "transport",
+	    "ipc", "ip", PREFIX, "shell_port", CONN_SHELL, "iopub_port", CONN_IOPUB,
 	    "stdin_port", CONN_STDIN, "control_port", CONN_CONTROL, "hb_port", CONN_HB,
 	    "key", self->key, "signature_scheme", "hmac-sha256", "vivarium", "v", 1,
 	    "runtime_dir", self->runtime_dir, "peer_pids", (json_int_t)self->peer_pid,
-	    "stream_split", self->stream_split, "summary_max", self->summary_max);
+	    "stream_split", self->stream_split, "summary_max", self->summary_max,
+	    "cell", (json_int_t)self->cell, "snapshot", snapshot_json(self->snapshot));
 
 	return root ? json_dumps(root, JSON_COMPACT) : NULL;
 }

@@ -8,6 +8,8 @@
 #ifndef WIRE_CONNFILE_H
 #define WIRE_CONNFILE_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,12 +18,24 @@
 /* Sockets are <runtime_dir>/k-<port>, made by the kernel relative to runtime_dir. */
 enum connfile_port { CONN_SHELL = 1, CONN_IOPUB, CONN_STDIN, CONN_CONTROL, CONN_HB };
 
+struct connfile_snapshot {
+	const char *store;      /* directory of the saved states; the kernel reads it */
+	const char *spool;      /* the kernel writes here; same file system */
+	bool always;            /* a cell's answer waits until it is on disk */
+	uint64_t generation;    /* the last number used */
+	uint64_t namespace_max; /* bytes; 0: no limit */
+	const char *manifest;   /* what to begin with; NULL: an empty namespace */
+	const json_t *skip;     /* names not to restore; NULL: none */
+};
+
 struct connfile {
 	const char *key;         /* 64 hex digits */
 	const char *runtime_dir; /* absolute, mode 0700, the kernel's own */
 	int64_t peer_pid;        /* the only process whose connections are taken */
 	int stream_split;        /* characters of one stream message at most */
 	int summary_max;         /* bytes of the namespace summary at most */
+	long long cell;          /* execution count that the next cell gets */
+	const struct connfile_snapshot *snapshot; /* NULL: nothing is saved */
 };
 
 /* A sealed memory file with the JSON in it, at its start.  Caller owns the fd. */

@@ -12,11 +12,17 @@
 
 CASE(the_memory_file_holds_what_jupyter_expects_and_cannot_be_changed)
 {
+	const struct connfile_snapshot snapshot = {.store = "/s",
+						   .spool = "/s/spool",
+						   .generation = 3,
+						   .manifest = "/s/3.json"};
 	const struct connfile connection = {.key = KEY,
 					    .runtime_dir = "/run/x \"y\"",
 					    .peer_pid = 42,
 					    .stream_split = 7,
-					    .summary_max = 8};
+					    .summary_max = 8,
+					    .cell = 5,
+					    .snapshot = &snapshot};
 	struct err err;
 	owned(close_fd) int fd = connfile_memfd(&connection, &err);
 	char text[1024] = "";
@@ -28,16 +34,24 @@ CASE(the_memory_file_holds_what_jupyter_expects_and_cannot_be_changed)
 
 	json_auto_t *root = json_loads(text, 0, NULL);
 	const char *key, *scheme, *transport, *ip, *dir;
-	int shell, iopub, input, control, heartbeat, v, pid, split, summary;
-	assert_int_equal(
-	    json_unpack(root, "{ss ss ss ss si si si si si s{si ss s[i!] si si!} !}",
-			"key", &key, "signature_scheme", &scheme, "transport",
-			&transport, "ip", &ip, "shell_port", &shell, "iopub_port",
-			&iopub, "stdin_port", &input, "control_port", &control,
-			"hb_port", &heartbeat, "vivarium", "v", &v, "runtime_dir", &dir,
-			"peer_pids", &pid, "stream_split", &split, "summary_max",
-			&summary),
-	    0);
+	const char *store, *spool, *mode, *manifest;
+	int shell, iopub, input, control, heartbeat, v, pid, split, summary, cell;
+	int generation, most;
+	json_t *skip;
+	assert_int_equal(json_unpack(root,
+				     "{ss ss ss ss si si si si si s{si ss s[i!] si si "
+				     "si s{ss ss ss si si s{ss so!}!}!} !}",
+				     "key", &key, "signature_scheme", &scheme,
+				     "transport", &transport, "ip", &ip, "shell_port",
+				     &shell, "iopub_port", &iopub, "stdin_port", &input,
+				     "control_port", &control, "hb_port", &heartbeat,
+				     "vivarium", "v", &v, "runtime_dir", &dir,
+				     "peer_pids", &pid, "stream_split", &split,
+				     "summary_max", &summary, "cell", &cell, "snapshot",
+				     "store", &store, "spool", &spool, "mode", &mode,
+				     "generation", &generation, "namespace_max", &most,
+				     "restore", "manifest", &manifest, "skip", &skip),
+			 0);
 	assert_string_equal(key, KEY);
 	assert_string_equal(scheme, "hmac-sha256");
 	assert_string_equal(transport, "ipc");
@@ -45,6 +59,9 @@ CASE(the_memory_file_holds_what_jupyter_expects_and_cannot_be_changed)
 	assert_int_equal(shell, CONN_SHELL);
 	assert_int_equal(control, CONN_CONTROL);
 	assert_int_equal(pid, 42);
+	assert_int_equal(cell, 5);
+	assert_string_equal(mode, "idle");
+	assert_string_equal(manifest, "/s/3.json");
 }
 
 CASE(an_endpoint_that_no_socket_can_have_is_refused)

@@ -35,7 +35,7 @@ static void check_lost(struct journal *journal, const char *workspace, const cha
 {
 	owned(buf_finish) struct buf text = {0};
 
-	journal_tell_lost(journal, workspace, &text);
+	journal_tell_lost(journal, workspace, false, &text);
 	if (want)
 		assert_non_null(strstr(buf_str(&text), want));
 	else
@@ -59,7 +59,7 @@ CASE(what_was_open_is_told_once_and_to_its_workspace)
 	journal = open_journal();
 	check_lost(journal, "c", NULL);
 	owned(buf_finish) struct buf text = {0};
-	journal_tell_lost(journal, "a", &text);
+	journal_tell_lost(journal, "a", false, &text);
 	assert_non_null(
 	    strstr(text.data, "Vivarium was killed; lost: cell 2, which ran"));
 	assert_non_null(

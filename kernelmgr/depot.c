@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/depot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernelmgr/depot_impl.h"
+#include "wire/json.h"
+#include "wire/mem.h"
+
+enum {
+	HEAD_MAX = 4 << 20, /* bytes */
+	MAC_HEX = 64,
+	HASHING_US = 300 * 1000, /* of depot_choose(); the kernel checks the rest */
+};
+
+struct generation *depot_generation(const struct depot *self, uint64_t number)
+{
+	for (size_t i = 0; i < self->count; i++)
+		if (self->kept[i].number == number)
+			return &self->kept[i];
+	return NULL;
+}
+
+void depot_write_name(char out[32], uint64_t number, const char *ending)
+{
+	snprintf(out, 32, "%llu%s", (unsigned long long)number, ending);
+}
+
+int depot_read_manifest(const struct depot *self, uint64_t number, struct manifest *out,
+			struct err *err)
+{
+	owned(buf_finish) struct buf text = {0}, mac = {0};
+	char name[32], right[MAC_HEX + 1];
+
+	depot_write_name(name, number, ".json");
+	if (depot_read_file(self->generations, name, MANIFEST_MAX, &text, err) < 0)
+		return -1;
+	depot_write_name(name, number, ".mac");
+	if (depot_read_file(self->generations, name, 2 * MAC_HEX, &mac, err) < 0)
+		return -1;
+	depot_mac(self, number, &text, right);
+	if (mac.size != MAC_HEX || sodium_memcmp(mac.data, right, MAC_HEX) != 0)
+		return err_set(err, ERR_PARSE,
+			       "it was changed, or is another workspace's");
+	if (manifest_read(out, buf_str(&text), text.size, err) < 0)
+		return -1;
+	if (out->generation == number)
+		return 0;
+	manifest_finish(out);
+	return err_set(err, ERR_PARSE, "it is another generation");
+}
+
+/* ---- what is kept ---- */
+
+static void count_uses(struct depot *self, const struct generation *generation)
+{
+	for (size_t i = 0; i < generation->count; i++) {
+		const char *hash = generation->chunks[i].hash;
+		long long uses = json_integer_of(self->uses, hash, 0);
+
+		json_object_set_new(self->uses, hash, json_integer(uses + 1));
+	}
+}
+
+static struct generation *add(struct depot *self, uint64_t number)
+{
+	size_t at = self->count;
+
+	self->kept = xrealloc(self->kept, (self->count + 1) * sizeof *self->kept);
+	while (at && self->kept[at - 1].number > number)
+		at--;
+	memmove(self->kept + at + 1, self->kept + at,
+		(self->count - at) * sizeof *self->kept);
+	self->count++;
+	self->kept[at] = (struct generation){.number = number};
+	if (number > self->last)
+		self->last = number;
+	return &self->kept[at];
+}
+
+static void fill(struct depot *self, struct generation *generation,
+		 struct manifest *manifest)
+{
+	generation->cell = manifest->cell;
+	generation->bytes = manifest->bytes;
+	generation->chunks = take(&manifest->chunks);
+	generation->count = manifest->count;
+	if (manifest->cell > self->last_cell)
+		self->last_cell = manifest->cell;
+	count_uses(self, generation);
+}
+
+void depot_add(struct depot *self, struct manifest *manifest)
+{
+	struct generation *generation = add(self, manifest->generation);
+
+	generation->fresh = !self->head;
+	generation->parent = self->head ? self->head : self->before;
+	self->head = generation->number;
+	fill(self, generation, manifest);
+}
+
+/* ---- head ---- */
+
+int depot_write_head(struct depot *self, struct err *err)
+{
+	json_auto_t *root = json_pack(
+	    "{si sI sI sI sI s[] sO}", "v", 1, "head", (json_int_t)self->head, "before",
+	    (json_int_t)self->before, "last", (json_int_t)self->last, "last_cell",
+	    (json_int_t)self->last_cell, "generations", "skip", self->skip);
+	json_t *list = json_object_get(root, "generations");
+	owned(buf_finish) struct buf text = {0}, file = {0};
+	char mac[MAC_HEX + 1];
+
+	for (size_t i = 0; i < self->count; i++) {
+		const struct generation *generation = &self->kept[i];
+
+		json_array_append_new(
+		    list,
+		    json_pack("{sI sI sI sb ss}", "n", (json_int_t)generation->number,
+			      "parent", (json_int_t)generation->parent, "cell",
+			      (json_int_t)generation->cell, "fresh", generation->fresh,
+			      "condemned", generation->condemned));
+	}
+	owned(free_text) char *json = json_dumps(root, JSON_COMPACT);
+	buf_text(&text, json ? json : "");
+	depot_mac(self, 0, &text, mac); /* no generation has number 0 */
+	buf_printf(&file, "%s\n%s\n", mac, buf_str(&text));
+	return depot_write_file(self->dir, "head", file.data, file.size, err);
+}
+
+static int parse_head(struct depot *self, struct buf *file, json_t **out,
+		      struct err *err)
+{
+	owned(buf_finish) struct buf text = {0};
+	char mac[MAC_HEX + 1];
+
+	if (file->size < MAC_HEX + 2 || file->data[MAC_HEX] != '\n')
+		return err_set(err, ERR_PARSE, "it is cut short");
+	buf_add(&text, file->data + MAC_HEX + 1, file->size - MAC_HEX - 2);
+	depot_mac(self, 0, &text, mac);
+	if (sodium_memcmp(mac, file->data, MAC_HEX) != 0)
+		return err_set(err, ERR_PARSE,
+			       "it was changed, or is another workspace's");
+	return json_parse(out, buf_str(&text), text.size, err);
+}
+
+static void take_head(struct depot *self, const json_t *root)
+{
+	const json_t *row;
+	json_t *skip = json_object_get(root, "skip");
+	size_t i;
+
+	self->head = (uint64_t)json_integer_of(root, "head", 0);
+	self->before = (uint64_t)json_integer_of(root, "before", 0);
+	self->last = (uint64_t)json_integer_of(root, "last", 0);
+	self->last_cell = json_integer_of(root, "last_cell", 0);
+	if (json_is_object(skip)) {
+		json_decref(self->skip);
+		self->skip = json_incref(skip);
+	}
+	json_array_foreach(json_object_get(root, "generations"), i, row)
+	{
+		struct generation *generation =
+		    add(self, (uint64_t)json_integer_of(row, "n", 0));
+
+		generation->parent = (uint64_t)json_integer_of(row, "parent", 0);
+		generation->cell = json_integer_of(row, "cell", 0);
+		generation->fresh = json_is_true(json_object_get(row, "fresh"));
+		snprintf(generation->condemned, sizeof generation->condemned, "%s",
+			 json_text(row, "condemned", ""));
+	}
+}
+
+/* False if there is none that can be believed. */
+static bool read_head(struct depot *self, struct buf *words)
+{
+	owned(buf_finish) struct buf file = {0};
+	struct err err;
+	json_t *root = NULL;
+
+	if (depot_read_file(self->dir, "head", HEAD_MAX, &file, &err) < 0) {
+		if (err.kind == ERR_SYSTEM && err.os == ENOENT)
+			return false;
+	} else if (parse_head(self, &file, &root, &err) == 0) {
+		take_head(self, root);
+		json_decref(root);
+		return true;
+	}
+	buf_printf(words,
+		   "The record of the saved states cannot be used (%s); it was made "
+		   "anew from the states themselves.\n",
+		   err.msg);
+	return false;
+}
+
+/* ---- generations on disk ---- */
+
+/* Manifests that are right but not in the head: the head was lost, or power failed
+ * between the two writings. */
+static void add_unlisted(struct depot *self)
+{
+	owned(depot_numbers_finish) struct depot_numbers found = {0};
+
+	depot_list_manifests(self->generations, &found);
+	for (size_t i = 0; i < found.count; i++) {
+		owned(manifest_finish) struct manifest manifest = {0};
+		struct err err;
+
+		if (!depot_generation(self, found.at[i]) &&
+		    depot_read_manifest(self, found.at[i], &manifest, &err) == 0)
+			depot_add(self, &manifest);
+	}
+}
+
+static void load_listed(struct depot *self)
+{
+	for (size_t i = 0; i < self->count; i++) {
+		owned(manifest_finish) struct manifest manifest = {0};
+		struct err err;
+
+		if (depot_read_manifest(self, self->kept[i].number, &manifest, &err) ==
+		    0)
+			fill(self, &self->kept[i], &manifest);
+	}
+}
+
+static void drop_unused_chunk(int dir, const char *name, void *arg)
+{
+	const struct depot *self = arg;
+
+	if (!json_object_get(self->uses, name))
+		unlinkat(dir, name, 0);
+}
+
+/* ---- open and close ---- */
+
+static int open_dir(int *out, int parent, const char *name, struct err *err)
+{
+	if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+		return err_set(err, ERR_SYSTEM, "make %.150s", name);
+	*out = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*out < 0)
+		return err_set(err, ERR_SYSTEM, "open %.150s", name);
+	return 0;
+}
+
+static int open_dirs(struct depot *self, struct err *err)
+{
+	if (open_dir(&self->dir, AT_FDCWD, self->path, err) < 0 ||
+	    open_dir(&self->chunks, self->dir, "chunks", err) < 0 ||
+	    open_dir(&self->generations, self->dir, "generations", err) < 0 ||
+	    open_dir(&self->spool, self->dir, "spool", err) < 0)
+		return -1;
+	self->lock = openat(self->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (self->lock < 0 || flock(self->lock, LOCK_EX) < 0)
+		return err_set(err, ERR_SYSTEM, "lock %.150s", self->path);
+	return 0;
+}
+
+int depot_open(struct depot **out, const char *dir, const char *workspace,
+	       const unsigned char key[DEPOT_KEY_SIZE],
+	       const struct depot_limits *limits, struct buf *words, struct err *err)
+{
+	owned(depot_close) struct depot *self = xcalloc(1, sizeof *self);
+
+	self->dir = self->chunks = self->generations = self->spool = self->lock = -1;
+	self->limits = *limits;
+	self->uses = json_object();
+	self->skip = json_object();
+	memcpy(self->key, key, sizeof self->key);
+	snprintf(self->workspace, sizeof self->workspace, "%s", workspace);
+	snprintf(self->path, sizeof self->path, "%s", dir);
+	if (open_dirs(self, err) < 0)
+		return -1;
+	read_head(self, words);
+	load_listed(self);
+	add_unlisted(self);
+	depot_each_name(self->chunks, drop_unused_chunk, self);
+	depot_take_spool(self, words);
+	*out = take(&self);
+	return 0;
+}
+
+void depot_close(struct depot **self)
+{
+	struct depot *dead = take(self);
+
+	if (!dead)
+		return;
+	close_fd(&dead->chunks);
+	close_fd(&dead->generations);
+	close_fd(&dead->spool);
+	close_fd(&dead->lock);
+	close_fd(&dead->dir);
+	for (size_t i = 0; i < dead->count; i++)
+		free(dead->kept[i].chunks);
+	free(dead->kept);
+	json_decref(dead->uses);
+	json_decref(dead->skip);
+	sodium_memzero(dead->key, sizeof dead->key);
+	free(dead);
+}
+
+/* ---- which one ---- */
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+}
+
+static int check_whole(struct depot *self, const struct generation *generation,
+		       struct err *err)
+{
+	owned(manifest_finish) struct manifest manifest = {0};
+	int64_t until = now_us() + HASHING_US;
+
+	if (generation->condemned[0])
+		return err_set(err, ERR_PARSE, "%s", generation->condemned);
+	if (depot_read_manifest(self, generation->number, &manifest, err) < 0)
+		return -1;
+	for (size_t i = 0; i < manifest.count; i++)
+		if (depot_check_chunk(self->chunks, &manifest.chunks[i],
+				      now_us() < until, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* The next to try: the one that was in force before it.  A namespace that was begun
+ * afresh does not turn into the one before. */
+static struct generation *one_before(const struct depot *self,
+				     const struct generation *generation)
+{
+	struct generation *before = depot_generation(self, generation->parent);
+
+	if (generation->fresh || before)
+		return generation->fresh ? NULL : before;
+	for (size_t i = 0; i < self->count && self->kept[i].number < generation->number;
+	     i++)
+		before = &self->kept[i];
+	return before;
+}
+
+uint64_t depot_choose(struct depot *self, struct buf *words)
+{
+	struct generation *generation = depot_generation(self, self->head);
+	struct err err;
+
+	for (; generation; generation = one_before(self, generation)) {
+		if (check_whole(self, generation, &err) == 0)
+			break;
+		buf_printf(words,
+			   "The state saved after cell %lld cannot be used (%s).\n",
+			   generation->cell, err.msg);
+	}
+	self->head = generation ? generation->number : 0;
+	return self->head;
+}
+
+uint64_t depot_last(const struct depot *self)
+{
+	return self->last;
+}
+
+long long depot_cell(const struct depot *self, uint64_t number)
+{
+	const struct generation *generation = depot_generation(self, number);
+
+	return generation ? generation->cell : 0;
+}
+
+long long depot_last_cell(const struct depot *self)
+{
+	return self->last_cell;
+}
+
+void depot_manifest_path(const struct depot *self, uint64_t generation, char *out,
+			 size_t size)
+{
+	snprintf(out, size, "%s/generations/%llu.json", self->path,
+		 (unsigned long long)generation);
+}
+
+/* ---- what did not come back ---- */
+
+const json_t *depot_skipped(const struct depot *self, uint64_t generation)
+{
+	char number[32];
+
+	depot_write_name(number, generation, "");
+	return json_object_get(self->skip, number);
+}
+
+int depot_skip(struct depot *self, uint64_t generation, const char *name,
+	       struct err *err)
+{
+	char number[32];
+
+	depot_write_name(number, generation, "");
+	json_t *names = json_object_get(self->skip, number);
+	if (!names) {
+		names = json_array();
+		json_object_set_new(self->skip, number, names);
+	}
+	json_array_append_new(names, json_string_lossy(name, strlen(name)));
+	return depot_write_head(self, err);
+}
+
+int depot_condemn(struct depot *self, uint64_t number, const char *why, struct err *err)
+{
+	struct generation *generation = depot_generation(self, number);
+
+	if (!generation)
+		return err_set(err, ERR_ARGUMENT, "there is no such saved state");
+	snprintf(generation->condemned, sizeof generation->condemned, "%s", why);
+	return depot_write_head(self, err);
+}
+
+/* ---- going back ---- */
+
+static void list_cells(const struct depot *self, char *out, size_t size)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (size_t i = self->count; i-- > 0 && at + 32 < size;)
+		at += (size_t)snprintf(out + at, size - at, "%s%lld", at ? ", " : "",
+				       self->kept[i].cell);
+}
+
+static int nothing_there(const struct depot *self, const char *what, struct err *err)
+{
+	char cells[160];
+
+	list_cells(self, cells, sizeof cells);
+	return err_set(err, ERR_ARGUMENT, "%s; saved states there are: %s%s", what,
+		       cells[0] ? "after cells " : "none", cells);
+}
+
+/* The newest that has a cell of at most this number. */
+static const struct generation *nearest(const struct depot *self, long long cell)
+{
+	const struct generation *best = NULL;
+
+	for (size_t i = 0; i < self->count; i++)
+		if (self->kept[i].cell <= cell &&
+		    (!best || self->kept[i].cell >= best->cell))
+			best = &self->kept[i];
+	return best;
+}
+
+int depot_find_cell(const struct depot *self, long long cell, uint64_t *out,
+		    struct err *err)
+{
+	const struct generation *best = nearest(self, cell);
+	const struct generation *at = depot_generation(self, self->head);
+	char what[80];
+
+	if (best && best->cell != cell) {
+		while (at && at->cell > cell)
+			at = depot_generation(self, at->parent);
+		best = at ? at : best;
+	}
+	snprintf(what, sizeof what, "no state from cell %lld or before is kept", cell);
+	if (!best)
+		return nothing_there(self, what, err);
+	*out = best->number;
+	return 0;
+}
+
+int depot_find_back(const struct depot *self, size_t cells, long long last_cell,
+		    uint64_t *out, struct err *err)
+{
+	const struct generation *at =
+	    depot_generation(self, self->head ? self->head : self->before);
+	long long cell = at && last_cell < at->cell ? at->cell : last_cell;
+	char what[80];
+
+	if (at && self->head && !last_cell)
+		cell = at->cell;
+	for (size_t i = 0; at && i < cells; i++) {
+		while (at && at->cell >= cell)
+			at = depot_generation(self, at->parent);
+		cell = at ? at->cell : 0;
+	}
+	snprintf(what, sizeof what, "no state from %zu cell%s back is kept", cells,
+		 cells == 1 ? "" : "s");
+	if (!at)
+		return nothing_there(self, what, err);
+	*out = at->number;
+	return 0;
+}
+
+int depot_select(struct depot *self, uint64_t number, struct err *err)
+{
+	uint64_t head = self->head, before = self->before;
+
+	if (number && !depot_generation(self, number))
+		return nothing_there(self, "there is no such saved state", err);
+	if (!number && head)
+		self->before = head;
+	self->head = number;
+	if (depot_write_head(self, err) == 0)
+		return 0;
+	self->head = head;
+	self->before = before;
+	return -1;
+}

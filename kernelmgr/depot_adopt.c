@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/* From the spool into the depot, and out of it again when there are newer ones. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernelmgr/depot_impl.h"
+#include "kernelmgr/sweep.h"
+#include "wire/mem.h"
+
+/* A chunk that is in the depot was checked when it came in; else it must be in the
+ * spool, and right. */
+static int take_chunk(struct depot *self, const struct chunk_ref *ref, struct err *err)
+{
+	struct err absent;
+
+	if (depot_check_chunk(self->chunks, ref, false, &absent) == 0)
+		return 0;
+	if (depot_check_chunk(self->spool, ref, true, err) < 0)
+		return -1;
+	owned(close_fd) int fd =
+	    openat(self->spool, ref->hash, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fdatasync(fd) < 0 || fchmod(fd, 0400) < 0 ||
+	    renameat(self->spool, ref->hash, self->chunks, ref->hash) < 0)
+		return err_set(err, ERR_SYSTEM, "keep chunk %s", ref->hash);
+	return 0;
+}
+
+static int take_chunks(struct depot *self, const struct manifest *manifest,
+		       struct err *err)
+{
+	for (size_t i = 0; i < manifest->count; i++)
+		if (take_chunk(self, &manifest->chunks[i], err) < 0)
+			return -1;
+	if (fsync(self->chunks) < 0)
+		return err_set(err, ERR_SYSTEM, "sync the chunks");
+	return 0;
+}
+
+int depot_put_manifest(struct depot *self, uint64_t number, const struct buf *text,
+		       struct err *err)
+{
+	char mac[2 * 32 + 1], name[32];
+
+	depot_mac(self, number, text, mac);
+	depot_write_name(name, number, ".mac");
+	if (depot_write_file(self->generations, name, mac, strlen(mac), err) < 0)
+		return -1;
+	depot_write_name(name, number, ".json");
+	return depot_write_file(self->generations, name, text->data, text->size, err);
+}
+
+/* What cells.jsonl says of a generation. */
+static void note(struct depot *self, const struct manifest *manifest)
+{
+	const json_t *changes = json_object_get(manifest->root, "changes");
+	json_auto_t *line = json_pack("{sI sI sI}", "cell", (json_int_t)manifest->cell,
+				      "generation", (json_int_t)manifest->generation,
+				      "bytes", (json_int_t)manifest->bytes);
+
+	if (json_is_object(changes))
+		json_object_update_missing(line, (json_t *)(uintptr_t)changes);
+	depot_note(self, line);
+}
+
+int depot_adopt(struct depot *self, uint64_t number, struct err *err)
+{
+	owned(buf_finish) struct buf text = {0};
+	owned(manifest_finish) struct manifest manifest = {0};
+	char name[32];
+
+	depot_write_name(name, number, ".json");
+	if (number <= self->last)
+		return err_set(
+		    err, ERR_ARGUMENT, "generation %llu is not newer than %llu",
+		    (unsigned long long)number, (unsigned long long)self->last);
+	if (depot_read_file(self->spool, name, MANIFEST_MAX, &text, err) < 0 ||
+	    manifest_read(&manifest, buf_str(&text), text.size, err) < 0)
+		return -1;
+	if (manifest.generation != number)
+		return err_set(err, ERR_PARSE, "the manifest is of generation %llu",
+			       (unsigned long long)manifest.generation);
+	if (take_chunks(self, &manifest, err) < 0 ||
+	    depot_put_manifest(self, number, &text, err) < 0)
+		return -1;
+	note(self, &manifest);
+	depot_add(self, &manifest);
+	if (depot_write_head(self, err) < 0)
+		return -1; /* found again by its manifest */
+	unlinkat(self->spool, name, 0);
+	depot_prune(self);
+	return 0;
+}
+
+/* ---- the spool ---- */
+
+static void remove_name(int dir, const char *name, void *arg)
+{
+	const struct depot *self = arg;
+	char path[PATH_MAX + NAME_MAX + 16];
+
+	if (unlinkat(dir, name, 0) == 0 || errno != EISDIR)
+		return;
+	snprintf(path, sizeof path, "%s/spool/%s", self->path, name);
+	sweep_tree(path);
+}
+
+void depot_take_spool(struct depot *self, struct buf *words)
+{
+	owned(depot_numbers_finish) struct depot_numbers found = {0};
+	struct err err;
+
+	depot_list_manifests(self->spool, &found);
+	for (size_t i = 0; i < found.count; i++)
+		if (found.at[i] > self->last &&
+		    depot_adopt(self, found.at[i], &err) < 0)
+			buf_printf(words,
+				   "The newest saved state could not be kept (%s).\n",
+				   err.msg);
+	depot_each_name(self->spool, remove_name, self);
+}
+
+/* ---- dropping ---- */
+
+static void release_chunk(struct depot *self, const char *hash)
+{
+	json_int_t uses = json_integer_value(json_object_get(self->uses, hash));
+
+	if (uses > 1) {
+		json_object_set_new(self->uses, hash, json_integer(uses - 1));
+		return;
+	}
+	json_object_del(self->uses, hash);
+	unlinkat(self->chunks, hash, 0);
+}
+
+static void drop(struct depot *self, size_t at)
+{
+	struct generation dead = self->kept[at];
+	char name[32];
+
+	depot_write_name(name, dead.number, ".json");
+	unlinkat(self->generations, name,
+		 0); /* first: without it the rest is nothing */
+	depot_write_name(name, dead.number, ".mac");
+	unlinkat(self->generations, name, 0);
+	depot_write_name(name, dead.number, "");
+	json_object_del(self->skip, name);
+	self->count--;
+	memmove(self->kept + at, self->kept + at + 1,
+		(self->count - at) * sizeof *self->kept);
+	for (size_t i = 0; i < self->count; i++)
+		if (self->kept[i].parent == dead.number)
+			self->kept[i].parent = dead.parent;
+	if (self->before == dead.number)
+		self->before = dead.parent;
+	for (size_t i = 0; i < dead.count; i++)
+		release_chunk(self, dead.chunks[i].hash);
+	free(dead.chunks);
+}
+
+static uint64_t all_bytes(const struct depot *self)
+{
+	uint64_t bytes = 0;
+	json_auto_t *seen = json_object();
+
+	for (size_t i = 0; i < self->count; i++)
+		for (size_t j = 0; j < self->kept[i].count; j++) {
+			const struct chunk_ref *ref = &self->kept[i].chunks[j];
+
+			if (json_object_get(seen, ref->hash))
+				continue;
+			json_object_set_new(seen, ref->hash, json_true());
+			bytes += ref->size;
+		}
+	return bytes;
+}
+
+static bool over(const struct depot *self)
+{
+	return self->count > self->limits.keep ||
+	       (self->limits.max_bytes && all_bytes(self) > self->limits.max_bytes);
+}
+
+void depot_prune(struct depot *self)
+{
+	size_t at = 0;
+
+	while (at < self->count && self->count > 1 && over(self)) {
+		if (self->kept[at].number == self->head)
+			at++;
+		else
+			drop(self, at);
+	}
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+/* A depot takes generations in, keeps the right ones, and believes no file that it did
+ * not key itself. */
+#include "kernelmgr/depot.h"
+
+#include "testing.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "kernelmgr/sweep.h"
+#include "wire/mem.h"
+
+static const unsigned char key[DEPOT_KEY_SIZE] = {1, 2, 3};
+static char root[64];
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(root, sizeof root, "/tmp/test_depot.XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	sweep_tree(root);
+	return 0;
+}
+
+static char *at(const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof path, "%s/%s", root, name);
+	return path;
+}
+
+static void put(const char *name, const void *data, size_t size)
+{
+	FILE *file = fopen(at(name), "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, size, file), size);
+	fclose(file);
+}
+
+static void hash_of(const void *data, size_t size, char out[33])
+{
+	XXH128_hash_t value = XXH3_128bits(data, size);
+
+	snprintf(out, 33, "%016llx%016llx", (unsigned long long)value.high64,
+		 (unsigned long long)value.low64);
+}
+
+/* What a kernel would write for a namespace whose stream is this text. */
+static void spool(unsigned generation, int cell, const char *text)
+{
+	char hash[33], name[64];
+	owned(free_text) char *manifest = NULL;
+
+	hash_of(text, strlen(text), hash);
+	snprintf(name, sizeof name, "spool/%s", hash);
+	put(name, text, strlen(text));
+	manifest = xasprintf(
+	    "{\"v\":1,\"generation\":%u,\"cell\":%d,\"time\":1,\"chunk_bytes\":65536,"
+	    "\"stream\":{\"size\":%zu,\"chunks\":[\"%s\"]},\"buffers\":[],\"entries\":["
+	    "{\"name\":\"x\",\"type\":\"str\",\"bytes\":%zu,\"hash\":\"%s\"}],"
+	    "\"changes\":{\"added\":[\"x\"],\"changed\":[],\"removed\":[]}}",
+	    generation, cell, strlen(text), hash, strlen(text), hash);
+	snprintf(name, sizeof name, "spool/%u.json", generation);
+	put(name, manifest, strlen(manifest));
+}
+
+static const struct depot_limits limits = {.keep = 3};
+
+static struct depot *open_it(const char *workspace, struct buf *words)
+{
+	struct depot *depot;
+	struct err err = {0};
+
+	if (depot_open(&depot, root, workspace, key, &limits, words, &err) < 0)
+		fail_msg("%s", err.msg);
+	return depot;
+}
+
+static void adopt(struct depot *depot, unsigned generation)
+{
+	struct err err = {0};
+
+	if (depot_adopt(depot, generation, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+CASE(the_newest_of_what_was_adopted_is_in_force)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+
+	assert_int_equal(depot_choose(depot, &words), 0);
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+	assert_int_equal(depot_choose(depot, &words), 2);
+	assert_int_equal(depot_cell(depot, 2), 2);
+	assert_string_equal(buf_str(&words), "");
+	depot_close(&depot);
+	depot = open_it("w", &words);
+	assert_int_equal(depot_choose(depot, &words), 2);
+	assert_int_equal(depot_last_cell(depot), 2);
+	assert_string_equal(buf_str(&words), "");
+}
+
+CASE(only_so_many_are_kept_and_chunks_of_none_go)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+	char hash[33], name[64];
+
+	for (unsigned i = 1; i <= 5; i++) {
+		char text[16];
+
+		snprintf(text, sizeof text, "text %u", i);
+		spool(i, (int)i, text);
+		adopt(depot, i);
+		hash_of(text, strlen(text), hash);
+		snprintf(name, sizeof name, "chunks/%s", hash);
+		assert_int_equal(access(at(name), R_OK), 0);
+	}
+	hash_of("text 2", 6, hash);
+	snprintf(name, sizeof name, "chunks/%s", hash);
+	assert_int_not_equal(access(at(name), F_OK), 0);
+	assert_int_not_equal(access(at("generations/2.json"), F_OK), 0);
+	assert_int_equal(access(at("generations/3.json"), F_OK), 0);
+}
+
+CASE(a_whole_generation_in_the_spool_survives_its_kernel)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+
+	spool(1, 1, "one");
+	spool(2, 2, "two");
+	put("spool/3.json.partial", "{", 1);
+	depot_close(&depot);
+	depot = open_it("w", &words);
+	assert_int_equal(depot_choose(depot, &words), 2);
+	assert_int_not_equal(access(at("spool/3.json.partial"), F_OK), 0);
+	assert_string_equal(buf_str(&words), "");
+}
+
+CASE(what_is_wrong_in_the_spool_is_refused)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+	struct err err = {0};
+	char hash[33], name[64];
+
+	spool(1, 1, "one");
+	hash_of("one", 3, hash);
+	snprintf(name, sizeof name, "spool/%s", hash);
+	put(name, "onf", 3);
+	assert_int_equal(depot_adopt(depot, 1, &err), -1);
+	assert_non_null(strstr(err.msg, "other content"));
+	put(name, "on", 2);
+	assert_int_equal(depot_adopt(depot, 1, &err), -1);
+	unlink(at(name));
+	assert_int_equal(symlink("/etc/passwd", at(name)), 0);
+	assert_int_equal(depot_adopt(depot, 1, &err), -1);
+	put("spool/2.json", "{\"v\":1", 6);
+	assert_int_equal(depot_adopt(depot, 2, &err), -1);
+	spool(3, 1, "three");
+	owned(free_text) char *from = xstrdup(at("spool/3.json"));
+	assert_int_equal(rename(from, at("spool/4.json")), 0);
+	assert_int_equal(depot_adopt(depot, 4, &err), -1);
+	assert_int_equal(depot_choose(depot, &words), 0);
+}
+
+static void flip(const char *name, long offset)
+{
+	chmod(at(name), 0600);
+	FILE *file = fopen(at(name), "r+");
+	int c;
+
+	assert_non_null(file);
+	fseek(file, offset, SEEK_SET);
+	c = fgetc(file);
+	fseek(file, offset, SEEK_SET);
+	fputc(c ^ 1, file);
+	fclose(file);
+}
+
+static void two_generations(void)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+}
+
+static void expect_the_older(const char *because)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+
+	assert_int_equal(depot_choose(depot, &words), 1);
+	if (!strstr(buf_str(&words), because))
+		fail_msg("%s", buf_str(&words));
+	assert_non_null(strstr(buf_str(&words), "after cell 2"));
+}
+
+CASE(a_flipped_byte_in_a_chunk_is_noticed)
+{
+	char hash[33], name[64];
+
+	two_generations();
+	hash_of("two", 3, hash);
+	snprintf(name, sizeof name, "chunks/%s", hash);
+	flip(name, 1);
+	expect_the_older("other content");
+}
+
+CASE(a_missing_or_shorter_chunk_is_noticed)
+{
+	char hash[33], name[64];
+
+	two_generations();
+	hash_of("two", 3, hash);
+	snprintf(name, sizeof name, "chunks/%s", hash);
+	chmod(at(name), 0600);
+	assert_int_equal(truncate(at(name), 1), 0);
+	expect_the_older("has 1 bytes");
+}
+
+CASE(a_flipped_byte_in_a_manifest_is_noticed)
+{
+	two_generations();
+	flip("generations/2.json", 30);
+	expect_the_older("changed");
+}
+
+CASE(an_older_manifest_under_the_newest_name_is_noticed)
+{
+	two_generations();
+	for (int i = 0; i < 2; i++) {
+		static const char *const ends[] = {"json", "mac"};
+		char from[256], to[256];
+
+		snprintf(from, sizeof from, "%s/generations/1.%s", root, ends[i]);
+		snprintf(to, sizeof to, "%s/generations/2.%s", root, ends[i]);
+		unlink(to);
+		assert_int_equal(link(from, to), 0);
+	}
+	expect_the_older("changed");
+}
+
+CASE(a_missing_manifest_is_told)
+{
+	two_generations();
+	unlink(at("generations/2.json"));
+	expect_the_older("2.json");
+}
+
+CASE(another_workspaces_generations_are_not_ours)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = NULL;
+
+	two_generations();
+	depot = open_it("other", &words);
+	assert_int_equal(depot_choose(depot, &words), 0);
+	assert_non_null(strstr(buf_str(&words), "changed"));
+}
+
+CASE(a_lost_head_is_made_anew)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = NULL;
+
+	two_generations();
+	flip("head", 70);
+	depot = open_it("w", &words);
+	assert_int_equal(depot_choose(depot, &words), 2);
+	assert_non_null(strstr(buf_str(&words), "made anew"));
+}
+
+CASE(going_back_follows_the_line)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+	struct err err = {0};
+	uint64_t found = 0;
+
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+	assert_int_equal(depot_find_back(depot, 1, 2, &found, &err), 0);
+	assert_int_equal(found, 1);
+	/* Cell 3 ran but was not saved: one back is the state after cell 2. */
+	assert_int_equal(depot_find_back(depot, 1, 3, &found, &err), 0);
+	assert_int_equal(found, 2);
+	assert_int_equal(depot_select(depot, 1, &err), 0);
+	spool(3, 3, "three");
+	adopt(depot, 3);
+	assert_int_equal(depot_find_back(depot, 1, 3, &found, &err), 0);
+	assert_int_equal(found, 1); /* not 2: that line was left */
+	assert_int_equal(depot_find_back(depot, 2, 3, &found, &err), -1);
+	assert_non_null(strstr(err.msg, "after cells 3, 2, 1"));
+	assert_int_equal(depot_find_cell(depot, 2, &found, &err), 0);
+	assert_int_equal(found, 2); /* asked for by its number: in any line */
+}
+
+CASE(a_fresh_namespace_can_be_undone_but_is_not_replaced)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+	struct err err = {0};
+	uint64_t found = 0;
+	char hash[33], name[64];
+
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	assert_int_equal(depot_select(depot, 0, &err), 0);
+	assert_int_equal(depot_choose(depot, &words), 0);
+	assert_int_equal(depot_find_back(depot, 1, 2, &found, &err), 0);
+	assert_int_equal(found, 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+	assert_int_equal(depot_find_back(depot, 1, 2, &found, &err), 0);
+	assert_int_equal(found, 1);
+	hash_of("two", 3, hash);
+	snprintf(name, sizeof name, "chunks/%s", hash);
+	flip(name, 0);
+	assert_int_equal(depot_choose(depot, &words), 0);
+}
+
+CASE(names_that_crash_a_restore_are_remembered)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = NULL;
+	struct err err = {0};
+
+	two_generations();
+	depot = open_it("w", &words);
+	assert_int_equal(depot_skip(depot, 2, "x", &err), 0);
+	depot_close(&depot);
+	depot = open_it("w", &words);
+	assert_string_equal(
+	    json_string_value(json_array_get(depot_skipped(depot, 2), 0)), "x");
+	assert_int_equal(depot_condemn(depot, 2, "it ended the kernel", &err), 0);
+	assert_int_equal(depot_choose(depot, &words), 1);
+}
+
+CASE(history_joins_what_ran_and_what_was_saved)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+	json_auto_t *line = json_pack("{si ss}", "cell", 1, "outcome", "ok");
+	json_auto_t *diff = NULL;
+	struct err err = {0};
+
+	depot_note(depot, line);
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	json_auto_t *rows = depot_history(depot, 10);
+	assert_int_equal(json_array_size(rows), 1);
+	const json_t *row = json_array_get(rows, 0);
+	assert_string_equal(json_string_value(json_object_get(row, "outcome")), "ok");
+	assert_int_equal(json_integer_value(json_object_get(row, "generation")), 1);
+	assert_int_equal(json_array_size(json_object_get(row, "added")), 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+	assert_int_equal(depot_diff(depot, 1, 2, &diff, &err), 0);
+	assert_int_equal(json_array_size(json_object_get(diff, "changed")), 1);
+}
+
+CASE(a_branch_is_readable_by_its_own_name_only)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words), *branch = NULL;
+	owned(free_text) char *dir = xstrdup(at("branch"));
+	struct err err = {0};
+
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	assert_int_equal(depot_open(&branch, dir, "w@b", key, &limits, &words, &err),
+			 0);
+	assert_int_equal(depot_branch(depot, 1, branch, &err), 0);
+	assert_int_equal(depot_choose(branch, &words), 1);
+	assert_int_equal(depot_branch(depot, 1, branch, &err), -1);
+	assert_string_equal(buf_str(&words), "");
+}
+
+#define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+RUN(EACH(the_newest_of_what_was_adopted_is_in_force),
+    EACH(only_so_many_are_kept_and_chunks_of_none_go),
+    EACH(a_whole_generation_in_the_spool_survives_its_kernel),
+    EACH(what_is_wrong_in_the_spool_is_refused),
+    EACH(a_flipped_byte_in_a_chunk_is_noticed),
+    EACH(a_missing_or_shorter_chunk_is_noticed),
+    EACH(a_flipped_byte_in_a_manifest_is_noticed),
+    EACH(an_older_manifest_under_the_newest_name_is_noticed),
+    EACH(a_missing_manifest_is_told), EACH(another_workspaces_generations_are_not_ours),
+    EACH(a_lost_head_is_made_anew), EACH(going_back_follows_the_line),
+    EACH(a_fresh_namespace_can_be_undone_but_is_not_replaced),
+    EACH(names_that_crash_a_restore_are_remembered),
+    EACH(history_joins_what_ran_and_what_was_saved),
+    EACH(a_branch_is_readable_by_its_own_name_only))
