@@ -215,6 +215,7 @@ static void plan_stores(struct daemon *self)
 static int start(struct daemon *self, char *const env[], struct err *err)
 {
 	if (check_exposure(&self->config, err) < 0 ||
+	    tools_check(&self->config, err) < 0 ||
 	    launch_find(&self->paths, self->config.python, err) < 0 ||
 	    loop_create(&self->loop, READ_SIZE, err) < 0)
 		return -1;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/saved.h"
 #include "wire/buf.h"
 #include "wire/json.h"
 #include "wire/mem.h"
@@ -46,7 +47,11 @@ const char render_schema[] =
     "\"vars\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
     "\"more_vars\":{\"type\":\"integer\"},"
     "\"imports\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
-    "\"workspace_files\":{\"type\":\"integer\"}}}},"
+    "\"workspace_files\":{\"type\":\"integer\"},\"namespace\":{\"type\":\"object\","
+    "\"properties\":{\"saved\":{\"type\":\"boolean\",\"description\":\"the state after "
+    "this cell survives a crash\"},\"bytes\":{\"type\":\"integer\"},"
+    "\"lost_if_restarted\":{\"type\":\"object\"},\"restored\":{\"type\":\"object\"}}}}}"
+    "},"
     "\"required\":[\"exit_code\",\"end\",\"notice\",\"stdout\",\"stderr\",\"result\","
     "\"error\",\"images\",\"files\",\"duration_ms\",\"state\"]}";
 
@@ -277,6 +282,7 @@ static void build_footer(struct buf *text, const struct outcome *outcome)
 	buf_text(text, "--- state ---\n");
 	add_vars(text, summary);
 	add_imports(text, summary);
+	saved_footer(text, summary);
 	add_background(text, summary);
 	if (outcome->wrote->count) {
 		buf_text(text, "wrote: ");
@@ -368,6 +374,7 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 	    "more_vars", (json_int_t)json_count_of(summary, "more_vars"), "imports",
 	    names_json(json_object_get(summary, "modules")), "workspace_files",
 	    (int)outcome->workspace->count);
+	json_object_set_new(state, "namespace", saved_json(summary));
 	return json_pack(
 	    "{si ss so so so so so so so so sI sI so}", "exit_code", outcome->exit_code,
 	    "end", end_names[outcome->end], "notice", text_json(&notice), "stdout",

@@ -166,8 +166,10 @@ static void on_tools_list(const struct ask *ask)
 		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
 				      "unknown cursor: tools/list has one page"));
 	else
-		answer(ask, cacheable(json_pack("{so}", "tools", tools_list(revision)),
-				      revision));
+		answer(ask,
+		       cacheable(json_pack("{so}", "tools",
+					   tools_list(ask->server->config, revision)),
+				 revision));
 }
 
 static void on_tool_done(json_t *result, void *arg)
@@ -182,7 +184,7 @@ static void on_tool_done(json_t *result, void *arg)
 static void on_tools_call(const struct ask *ask)
 {
 	const char *name = json_text(ask->rpc->params, "name", NULL);
-	const struct tool *tool = name ? tool_find(name) : NULL;
+	const struct tool *tool = name ? tool_find(ask->server->config, name) : NULL;
 	const json_t *arguments = json_object_get(ask->rpc->params, "arguments");
 
 	if (!tool) {

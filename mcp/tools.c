@@ -9,20 +9,44 @@
 #include "wire/mem.h"
 
 static const struct tool *const tools[] = {
-    &tool_run_python,
-    &tool_list_files,
-    &tool_read_text_file,
+    &tool_run_python, &tool_undo,       &tool_restore,        &tool_history,
+    &tool_diff,       &tool_list_files, &tool_read_text_file,
 };
 
 static const char *const type_names[] = {
     [ARG_TEXT] = "string", [ARG_NUMBER] = "number", [ARG_FLAG] = "boolean"};
 
-const struct tool *tool_find(const char *name)
+static const struct tool *find(const char *name, size_t size)
 {
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
-		if (strcmp(tools[i]->name, name) == 0)
+		if (strlen(tools[i]->name) == size &&
+		    strncmp(tools[i]->name, name, size) == 0)
 			return tools[i];
 	return NULL;
+}
+
+const struct tool *tool_find(const struct config *config, const char *name)
+{
+	return config_offers_tool(config, name) ? find(name, strlen(name)) : NULL;
+}
+
+int tools_check(const struct config *config, struct err *err)
+{
+	char all[160] = "";
+
+	for (size_t i = 0; i < COUNT_OF(tools); i++)
+		snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s",
+			 i ? "," : "", tools[i]->name);
+	for (const char *at = config->tools; *at; at += strspn(at, ", ")) {
+		size_t size = strcspn(at, ", ");
+
+		if (size && !find(at, size))
+			return err_set(err, ERR_CONFIG,
+				       "VIVARIUM_TOOLS names '%.*s'; there are %s",
+				       (int)(size < 40 ? size : 40), at, all);
+		at += size;
+	}
+	return 0;
 }
 
 /* ---- what tools/list says ---- */
@@ -86,12 +110,13 @@ static json_t *describe(const struct tool *tool, enum mcp_revision revision)
 	return row;
 }
 
-json_t *tools_list(enum mcp_revision revision)
+json_t *tools_list(const struct config *config, enum mcp_revision revision)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
-		json_array_append_new(list, describe(tools[i], revision));
+		if (config_offers_tool(config, tools[i]->name))
+			json_array_append_new(list, describe(tools[i], revision));
 	return list;
 }
 
@@ -227,6 +252,9 @@ void tool_cancel(struct tool_call *self)
 
 void tool_drop(struct tool_call *self)
 {
+	if (self->asking)
+		workspace_forget(self->workspace, self);
+	self->asking = false;
 	buf_finish(&self->preface);
 }
 

@@ -59,14 +59,17 @@ struct tool_call { /* embed it; filled in by who starts it */
 	tool_done_fn *done;
 	void *arg;
 	struct call *call;  /* what it waits for, if anything */
+	bool asking;        /* an answer of the workspace's store */
 	struct buf preface; /* whole lines to put before the result's text */
 };
 
-/* NULL when there is none of that name. */
-const struct tool *tool_find(const char *name);
+/* Fails if VIVARIUM_TOOLS names a tool that is none. */
+int tools_check(const struct config *config, struct err *err) must_check;
+/* NULL when none of that name is offered. */
+const struct tool *tool_find(const struct config *config, const char *name);
 /* The tools array of tools/list.  Caller owns. */
-json_t *tools_list(enum mcp_revision revision);
-/* The README's table of tools. */
+json_t *tools_list(const struct config *config, enum mcp_revision revision);
+/* The README's table of tools: all that can be offered. */
 void tools_markdown(FILE *to);
 
 /* Checks the arguments and runs the tool; done comes once, perhaps before this
@@ -88,6 +91,7 @@ void tool_fail(struct tool_call *self, const struct err *err);
 json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
 		    json_t *structure);
 
-extern const struct tool tool_run_python, tool_list_files, tool_read_text_file;
+extern const struct tool tool_run_python, tool_undo, tool_restore, tool_history,
+    tool_diff, tool_list_files, tool_read_text_file;
 
 #endif

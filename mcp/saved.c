@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "mcp/saved.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "kernelmgr/files.h"
+#include "wire/json.h"
+#include "wire/utf8.h"
+
+enum {
+	ROWS_SHOWN = 8,
+	ROWS_MAX = 50,   /* in the structure */
+	NAME_SHOWN = 64, /* characters of a name */
+	WHY_SHOWN = 100, /* and of what it is or why */
+};
+
+static void show(struct buf *out, const json_t *row, const char *key, size_t max)
+{
+	const char *text = json_text(row, key, "");
+
+	utf8_show_cut(out, text, strlen(text), max);
+}
+
+/* "name (what: why)" for each, after a heading. */
+static void add_rows(struct buf *out, const char *heading, const json_t *rows)
+{
+	size_t count = json_array_size(rows);
+
+	for (size_t i = 0; i < count && i < ROWS_SHOWN; i++) {
+		const json_t *row = json_array_get(rows, i);
+		bool what = json_text(row, "what", "")[0] != '\0';
+
+		buf_text(out, i ? "  " : heading);
+		show(out, row, "name", NAME_SHOWN);
+		buf_text(out, " (");
+		show(out, row, "what", WHY_SHOWN);
+		buf_text(out, what ? ": " : "");
+		show(out, row, "why", WHY_SHOWN);
+		buf_text(out, ")");
+	}
+	if (count > ROWS_SHOWN)
+		buf_printf(out, "  +%zu more", count - ROWS_SHOWN);
+	if (count)
+		buf_text(out, "\n");
+}
+
+static void add_over(struct buf *out, const json_t *rows)
+{
+	size_t count = json_array_size(rows);
+	char size[FILES_SIZE_TEXT];
+
+	for (size_t i = 0; i < count && i < ROWS_SHOWN; i++) {
+		const json_t *row = json_array_get(rows, i);
+
+		files_size_text(size, (uint64_t)json_integer_of(row, "bytes", 0));
+		buf_text(out, i ? "  "
+				: "too large to be saved "
+				  "(VIVARIUM_NAMESPACE_MAX_BYTES): ");
+		show(out, row, "name", NAME_SHOWN);
+		buf_printf(out, " %s", size);
+	}
+	if (count > ROWS_SHOWN)
+		buf_printf(out, "  +%zu more", count - ROWS_SHOWN);
+	if (count)
+		buf_text(out, "\n");
+}
+
+static void add_size(struct buf *out, const json_t *snapshot)
+{
+	bool saved = json_is_true(json_object_get(snapshot, "saved"));
+	char size[FILES_SIZE_TEXT];
+
+	files_size_text(size, (uint64_t)json_integer_of(snapshot, "bytes", 0));
+	buf_text(out, "namespace size: ");
+	if (saved)
+		buf_printf(out, "%s, saved\n", size);
+	else if (json_integer_of(snapshot, "generation", 0))
+		buf_printf(out, "%s when it was last saved; this cell is saved next\n",
+			   size);
+	else
+		buf_text(out, "not saved yet\n");
+}
+
+void saved_footer(struct buf *out, const json_t *summary)
+{
+	const json_t *snapshot = json_object_get(summary, "snapshot");
+	const json_t *restored = json_object_get(summary, "restored");
+	const char *error = json_text(snapshot, "error", NULL);
+
+	if (json_is_object(restored))
+		buf_printf(out, "restored: %zu name%s, as after cell %lld\n",
+			   json_count_of(restored, "names"),
+			   json_count_of(restored, "names") == 1 ? "" : "s",
+			   json_integer_of(restored, "cell", 0));
+	if (!json_is_object(snapshot))
+		return;
+	add_rows(out,
+		 "lost if the kernel restarts: ", json_object_get(snapshot, "lost"));
+	add_over(out, json_object_get(snapshot, "over"));
+	add_size(out, snapshot);
+	if (error) {
+		buf_text(out, "the state could not be saved: ");
+		utf8_show_cut(out, error, strlen(error), WHY_SHOWN);
+		buf_text(out, "\n");
+	}
+}
+
+static json_t *shown_json(const json_t *row, const char *key, size_t max)
+{
+	owned(buf_finish) struct buf text = {0};
+
+	show(&text, row, key, max);
+	return json_string_lossy(buf_str(&text), text.size);
+}
+
+static json_t *lost_json(const json_t *rows)
+{
+	json_t *lost = json_object();
+
+	for (size_t i = 0; i < json_array_size(rows) && i < ROWS_MAX; i++) {
+		const json_t *row = json_array_get(rows, i);
+		owned(buf_finish) struct buf name = {0};
+
+		show(&name, row, "name", NAME_SHOWN);
+		json_object_set_new(lost, buf_str(&name),
+				    shown_json(row, "why", WHY_SHOWN));
+	}
+	return lost;
+}
+
+json_t *saved_json(const json_t *summary)
+{
+	const json_t *snapshot = json_object_get(summary, "snapshot");
+	const json_t *restored = json_object_get(summary, "restored");
+	bool saved = json_is_true(json_object_get(snapshot, "saved"));
+
+	if (!json_is_object(snapshot))
+		return NULL;
+	json_t *out = json_pack("{sb sI so}", "saved", saved, "bytes",
+				(json_int_t)json_integer_of(snapshot, "bytes", 0),
+				"lost_if_restarted",
+				lost_json(json_object_get(snapshot, "lost")));
+	if (json_is_object(restored))
+		json_object_set_new(
+		    out, "restored",
+		    json_pack("{sI sI}", "names",
+			      (json_int_t)json_count_of(restored, "names"), "cell",
+			      (json_int_t)json_integer_of(restored, "cell", 0)));
+	return out;
+}

@@ -1,0 +1,20 @@
+/*
+ * saved - what the footer and the structure say of a namespace's saved state.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MCP_SAVED_H
+#define MCP_SAVED_H
+
+#include <jansson.h>
+
+#include "wire/buf.h"
+
+/* Appends whole lines: what was restored, what a restart would lose, the size.  summary
+ * is what the kernel's reply tells of its namespace; NULL adds nothing. */
+void saved_footer(struct buf *out, const json_t *summary);
+/* {"restored": {...} or absent, "lost": {name: why}, "bytes", "saved"}.  Caller owns;
+ * NULL when nothing is saved here. */
+json_t *saved_json(const json_t *summary);
+
+#endif

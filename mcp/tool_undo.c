@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/* undo and restore - put an older saved state of the namespace in force. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "mcp/tools.h"
+#include "wire/json.h"
+#include "wire/utf8.h"
+
+enum { NAMES_SHOWN = 20, NAME_SHOWN = 64 };
+
+#define ONLY_VARIABLES                                                                 \
+	"Only variables went back: files, processes, databases and everything else "   \
+	"outside the kernel are as they were."
+
+static void show_names(struct buf *text, const json_t *names)
+{
+	size_t count = json_array_size(names);
+
+	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
+		const char *name = json_text(json_array_get(names, i), "name", "?");
+
+		buf_text(text, i ? ", " : ": ");
+		utf8_show_cut(text, name, strlen(name), NAME_SHOWN);
+	}
+	if (count > NAMES_SHOWN)
+		buf_printf(text, ", +%zu more", count - NAMES_SHOWN);
+}
+
+static void format_time(char out[24], long long seconds)
+{
+	time_t when = (time_t)seconds;
+	struct tm utc;
+
+	gmtime_r(&when, &utc);
+	strftime(out, 24, "%Y-%m-%d %H:%M:%SZ", &utc);
+}
+
+static void tell(struct tool_call *self, const struct outcome *outcome)
+{
+	owned(buf_finish) struct buf text = {0};
+	const json_t *back = outcome->back, *names = json_object_get(back, "names");
+	long long cell = json_integer_of(back, "cell", 0);
+	char when[24];
+
+	format_time(when, json_integer_of(back, "time", 0));
+	buf_printf(&text,
+		   "%sThe namespace is as it was after cell %lld (%s), %zu name%s",
+		   outcome->notice, cell, when, json_array_size(names),
+		   json_array_size(names) == 1 ? "" : "s");
+	show_names(&text, names);
+	buf_text(&text, ". " ONLY_VARIABLES " The next run_python continues from there "
+			"in a new kernel; history and restore reach what was undone.");
+	tool_finish(
+	    self, tool_result(self, text.data, text.size,
+			      json_pack("{sI ss sO}", "cell", (json_int_t)cell, "saved",
+					when, "names", (json_t *)(uintptr_t)names)));
+}
+
+static void on_done(const struct outcome *outcome, void *arg)
+{
+	struct tool_call *self = arg;
+	struct err err;
+
+	self->call = NULL;
+	if (outcome->end == CALL_OK && outcome->back) {
+		tell(self, outcome);
+		return;
+	}
+	err_set(&err, ERR_ARGUMENT, "%.*s", (int)strcspn(outcome->notice, "\n"),
+		outcome->notice);
+	tool_fail(self, &err);
+}
+
+static void go(struct tool_call *self, enum call_back back, double cells)
+{
+	const struct call_options options = {
+	    .timeout_s = 60, .back = back, .cells = (long long)floor(cells)};
+	struct err err;
+
+	if (call_create(&self->call, self->workspace, "", 0, &options, on_done, self,
+			&err) < 0)
+		tool_fail(self, &err);
+}
+
+static void run_undo(struct tool_call *self, const struct arg_value *args)
+{
+	go(self, BACK_BY, args[0].number);
+}
+
+static void run_restore(struct tool_call *self, const struct arg_value *args)
+{
+	go(self, BACK_TO, args[0].number);
+}
+
+static const char output_schema[] =
+    "{\"type\":\"object\",\"properties\":{\"cell\":{\"type\":\"integer\","
+    "\"description\":\"the state is the one after this cell\"},\"saved\":{\"type\":"
+    "\"string\"},\"names\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+    "\"properties\":{\"name\":{\"type\":\"string\"},\"type\":{\"type\":\"string\"},"
+    "\"bytes\":{\"type\":\"integer\"},\"cell\":{\"type\":\"integer\"}}}}},\"required\":"
+    "[\"cell\",\"saved\",\"names\"]}";
+
+const struct tool tool_undo = {
+    .name = "undo",
+    .title = "Undo cells",
+    .description =
+	"Put the variables back to what they were before the last cells ran.\n"
+	"Works after errors, timeouts, crashes and fresh=true too, as far as states "
+	"are kept. Files, processes and the outside world are not undone. Can itself "
+	"be undone with restore.",
+    .destructive = true,
+    .args = {{"cells", ARG_NUMBER, false, 1, 1, "How many cells to go back."}},
+    .output_schema = output_schema,
+    .run = run_undo,
+};
+
+const struct tool tool_restore = {
+    .name = "restore",
+    .title = "Restore a state",
+    .description =
+	"Put the variables back to what they were after a given cell.\n"
+	"If that cell has no saved state of its own, the newest one before it is "
+	"used, and named. Files and the outside world stay as they are.",
+    .destructive = true,
+    .idempotent = true,
+    .args = {{"cell", ARG_NUMBER, true, 0, 1,
+	      "Number of the cell, as in Out[n] and history."}},
+    .output_schema = output_schema,
+    .run = run_restore,
+};
