@@ -10,6 +10,8 @@ publisher   the IOPub thread and its socket
 interrupts  what SIGINT does at each moment
 figures     open figures at the end of a cell
 summary     names for the reply's metadata
+cells       which cell bound which name
+snapshot/   the namespace kept on disk, and back
 census      threads and child processes
 leaving     how the process ends
 """

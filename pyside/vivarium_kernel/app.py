@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
+from .cells import Cells
 from .connection import Launch, Reports
 from .interrupts import Interrupts
 from .leaving import BUSY_S, EXIT_S, leave_now, leave_within
@@ -97,9 +98,24 @@ class KernelApp(IPKernelApp):
         self.init_extensions()
         self.shell._sys_modules_keys = set(sys.modules)
         self.reports = Reports()
+        cells = Cells()
+        self.snapshots = self.keep_snapshots(cells)
         self.kernel.prepare(
-            self.output, self.interrupts, self.leave, self.reports, self.launch.summary_max
+            self.output,
+            self.interrupts,
+            self.leave,
+            self.reports,
+            self.launch.summary_max,
+            cells=cells,
+            snapshots=self.snapshots,
         )
+
+    def keep_snapshots(self, cells: Cells) -> Any:
+        if self.launch.snapshot is None:
+            return None
+        from .snapshot.session import Snapshots
+
+        return Snapshots(self.launch.snapshot, self.shell, cells, self.reports)
 
     def keep_crash_output(self) -> None:
         """Descriptor 2 as it is now goes to the daemon: for what must survive a crash."""
@@ -198,6 +214,8 @@ class KernelApp(IPKernelApp):
         self.kernel.start()
         self.io_loop = IOLoop.current()
         self.reports.ready()
+        if self.snapshots is not None:
+            self.kernel.census.exclude(self.snapshots.start(self.io_loop))
         while not self.leaving:
             try:
                 self.io_loop.start()
@@ -205,6 +223,10 @@ class KernelApp(IPKernelApp):
                 continue
         if self.called_off is not None:
             self.called_off.set()
+        if self.snapshots is not None:
+            called_off = leave_within(EXIT_S)
+            self.snapshots.last_save()
+            called_off.set()
         leave_now(self.close)
 
     def leave(self) -> None:

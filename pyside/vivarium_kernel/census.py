@@ -15,6 +15,11 @@ class Census:
         """Called when the kernel is complete: the threads of now are its own."""
         self._own.update(threading.enumerate())
 
+    def exclude(self, thread: threading.Thread | None) -> None:
+        """One more of the kernel's own."""
+        if thread is not None:
+            self._own.add(thread)
+
     def threads(self) -> int:
         return sum(
             thread not in self._own and not _is_of_zmq(thread) for thread in threading.enumerate()

@@ -6,14 +6,16 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ipykernel.ipkernel import IPythonKernel
 from IPython.core.error import StdinNotImplementedError
 from traitlets import Type
 
+from .cells import Cells
 from .census import Census
 from .connection import Reports
 from .figures import show_left_open
@@ -21,6 +23,9 @@ from .interrupts import Interrupts
 from .shell import ZMQInteractiveShell
 from .streams import Output
 from .summary import Namespace
+
+if TYPE_CHECKING:  # it needs xxhash, which a kernel without snapshots does not
+    from .snapshot.session import Snapshots
 
 NO_INPUT = "input() has nobody to ask here: assign the value in the code instead"
 METADATA_VERSION = 1
@@ -37,6 +42,9 @@ class Kernel(IPythonKernel):
     output: Output
     interrupts: Interrupts
     leave: Callable[[], None]
+    cells: Cells
+    snapshots: "Snapshots | None" = None
+    cell_began = 0.0
 
     def prepare(
         self,
@@ -45,6 +53,9 @@ class Kernel(IPythonKernel):
         leave: Callable[[], None],
         reports: Reports,
         summary_max: int,
+        *,
+        cells: Cells,
+        snapshots: "Snapshots | None",
     ) -> None:
         self.output = self.shell.output = output
         self.interrupts = self.shell.interrupts = interrupts
@@ -52,7 +63,9 @@ class Kernel(IPythonKernel):
         self.reports = reports
         self.census = Census()
         self.census.exclude_present()
-        self.namespace = Namespace(self.shell.user_ns_hidden, summary_max)
+        self.cells = cells
+        self.snapshots = snapshots
+        self.namespace = Namespace(self.shell.user_ns_hidden, summary_max, cells)
         self.shell.events.register("post_execute", show_left_open)
 
     # Cells.
@@ -67,6 +80,7 @@ class Kernel(IPythonKernel):
 
     async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         reply = None
+        self.cell_began = time.monotonic()
         try:
             with self.interrupts.running():
                 reply = await super().do_execute(*args, **kwargs)
@@ -107,7 +121,12 @@ class Kernel(IPythonKernel):
 
     def finish_metadata(self, parent: Any, metadata: Any, reply_content: Any) -> Any:
         metadata = super().finish_metadata(parent, metadata, reply_content)
+        seconds = time.monotonic() - self.cell_began
+        self.cells.note(self.shell.user_ns, reply_content.get("execution_count", 0))
         metadata["vivarium"] = self._report()
+        if self.snapshots is not None and "code" in parent["content"]:
+            code = parent["content"]["code"]
+            metadata["vivarium"] |= self.snapshots.after_cell(code, reply_content, seconds)
         return metadata
 
     def _report(self) -> dict[str, Any]:
@@ -127,9 +146,13 @@ class Kernel(IPythonKernel):
 
     def pre_handler_hook(self) -> None:
         self.interrupts.shield()
+        if self.snapshots is not None:
+            self.snapshots.request_begins()
 
     def post_handler_hook(self) -> None:
         self.interrupts.idle()
+        if self.snapshots is not None:
+            self.snapshots.request_ends()
 
     @contextmanager
     def _cancel_on_sigint(self, future: "asyncio.Task[Any]") -> Iterator[None]:

@@ -17,8 +17,8 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -44,6 +44,22 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return LONE_SURROGATES.sub("\ufffd", text)
     return text
+
+
+_muted: set[int] = set()  # threads whose text goes nowhere
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """What this thread writes is dropped: code of the user's runs here that no cell started."""
+    thread = threading.get_ident()
+    outermost = thread not in _muted
+    _muted.add(thread)
+    try:
+        yield
+    finally:
+        if outermost:
+            _muted.discard(thread)
 
 
 class Guard:
@@ -160,6 +176,8 @@ class Stream(io.TextIOBase):
     def write(self, text: str) -> int:
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if threading.get_ident() in _muted:
+            return len(text)
         if self._forked:
             self._write_in_child(text)
             return len(text)
@@ -170,6 +188,8 @@ class Stream(io.TextIOBase):
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
+        if threading.get_ident() in _muted:
+            return
         if self._forked:
             self.flush()
             self._write_all(data)

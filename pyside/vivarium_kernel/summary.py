@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, MutableMapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+from .cells import Cells
+
 MAX_NAMES = 100  # a list longer than this helps nobody
 MAX_TEXT = 80  # characters of one summary
 MAX_NAME = 200  # characters of a name worth listing
@@ -21,13 +23,12 @@ NOT_THERE = object()
 
 
 class Namespace:
-    """Watches one namespace from cell to cell; report() is called once after each."""
+    """What report() says of one namespace."""
 
-    def __init__(self, hidden: Mapping[str, Any], budget: int) -> None:
+    def __init__(self, hidden: Mapping[str, Any], budget: int, cells: Cells) -> None:
         self._hidden = hidden  # what IPython itself puts there
         self._budget = budget  # bytes of JSON for all names
-        self._seen: dict[str, tuple[int, int]] = {}  # name -> id, cell of its last change
-        self._cell = 0
+        self._cells = cells
 
     def report(self, namespace: MutableMapping[str, Any]) -> dict[str, Any]:
         variables: list[tuple[str, Any]] = []
@@ -53,15 +54,8 @@ class Namespace:
 
     def _latest_first(self, variables: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Names bound anew in this cell come first, the last bound of them foremost."""
-        self._cell += 1
-        seen: dict[str, tuple[int, int]] = {}
-        for name, value in variables:
-            before = self._seen.get(name)
-            same = before is not None and before[0] == id(value)
-            seen[name] = before if same and before is not None else (id(value), self._cell)
-        self._seen = seen
         latest = list(reversed(variables))
-        return sorted(latest, key=lambda entry: -seen[entry[0]][1])
+        return sorted(latest, key=lambda entry: -self._cells.when(entry[0]))
 
 
 class Room:

@@ -103,8 +103,12 @@ class KernelProcess:
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
         self.environment |= environment or {}
         self.started = time.monotonic()
-        self.process, self.report_fd, self.log_fd = launch(
-            python, json.dumps(self.connection).encode(), self.workspace, self.environment
+        self.process, self.report_fd, self.log_fd, self.orders_fd = launch(
+            python,
+            json.dumps(self.connection).encode(),
+            self.workspace,
+            self.environment,
+            with_orders=ours.get("snapshot") is not None,
         )
         self.log = self.reports = b""
         self.open = True
@@ -132,8 +136,11 @@ class KernelProcess:
         return socket
 
     def _await_ready(self, fd: int) -> None:
-        if select.select([fd], [], [], 20)[0] and os.read(fd, 64) == b"ready\n":
-            return
+        if select.select([fd], [], [], 20)[0]:
+            line, _, rest = os.read(fd, 64).partition(b"\n")
+            self.reports += rest
+            if line == b"ready":
+                return
         raise AssertionError(f"the kernel did not become ready: {self.crash_output()}")
 
     def _await_subscription(self) -> None:
@@ -205,6 +212,19 @@ class KernelProcess:
     def run(self, code: str, timeout: float = 10, **options: Any) -> Result:
         return self.finish(self.send_cell(code, **options), timeout)
 
+    def order(self, line: str) -> None:
+        """A line to the kernel, as the daemon writes them."""
+        os.write(self.orders_fd, f"{line}\n".encode())
+
+    def wait_report(self, line: str, timeout: float = 10) -> None:
+        """Until the kernel has reported this line."""
+        deadline = time.monotonic() + timeout
+        while line.encode() not in self.reports.split(b"\n")[:-1]:
+            left = deadline - time.monotonic()
+            if left < 0 or not select.select([self.report_fd], [], [], left)[0]:
+                raise AssertionError(f"no report {line!r} within {timeout} s: {self.reports!r}")
+            self.reports += self._read_all(self.report_fd)
+
     def interrupt(self) -> None:
         os.killpg(self.process.pid, signal.SIGINT)
 
@@ -227,6 +247,11 @@ class KernelProcess:
                 found += data
         return found
 
+    def kill(self) -> None:
+        """The kernel alone, at once, and without a trace."""
+        self.process.kill()
+        self.process.wait(5)
+
     def close(self) -> None:
         """May be called again."""
         if not self.open:
@@ -237,6 +262,7 @@ class KernelProcess:
         self.process.wait(5)
         os.close(self.log_fd)
         os.close(self.report_fd)
+        os.close(self.orders_fd)
         self.context.destroy(linger=0)
 
     def __enter__(self) -> "KernelProcess":
@@ -256,15 +282,21 @@ def launch(
     connection: bytes,
     cwd: Path,
     environment: dict[str, str],
-) -> tuple["subprocess.Popen[bytes]", int, int]:
-    """Start pyside with the connection at 3 and the ready pipe at 4; returns both read ends too."""
+    *,
+    with_orders: bool = False,
+) -> tuple["subprocess.Popen[bytes]", int, int, int]:
+    """Start pyside with the connection at 3, the report pipe at 4 and, if wanted, orders at 5.
+
+    Returns the process, the read ends of reports and log, and the write end of the orders.
+    """
     spare: list[int] = []
-    while not spare or spare[-1] < 5:  # nothing below may own 3 or 4 while they are placed
+    while not spare or spare[-1] < 6:  # nothing below may own 3, 4 or 5 while they are placed
         spare.append(os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC))
     memory = high(os.memfd_create("connection"))
     os.write(memory, connection)
     os.lseek(memory, 0, os.SEEK_SET)
     ready, told = map(high, os.pipe())
+    orders, ordered = map(high, os.pipe())
     log, crash = os.pipe()
     os.set_blocking(log, False)
     os.set_blocking(ready, False)
@@ -272,6 +304,8 @@ def launch(
     def place() -> None:
         os.dup2(memory, 3)
         os.dup2(told, 4)
+        if with_orders:
+            os.dup2(orders, 5)
 
     try:
         process = subprocess.Popen(
@@ -281,14 +315,14 @@ def launch(
             stdin=subprocess.DEVNULL,
             stdout=crash,
             stderr=crash,
-            pass_fds=(3, 4),
-            preexec_fn=place,  # noqa: PLW1509 (two system calls, no lock)
+            pass_fds=(3, 4, 5) if with_orders else (3, 4),
+            preexec_fn=place,  # noqa: PLW1509 (two or three system calls, no lock)
             start_new_session=True,
         )
     finally:
-        for fd in (*spare, memory, told, crash):
+        for fd in (*spare, memory, told, orders, crash):
             os.close(fd)
-    return process, ready, log
+    return process, ready, log, ordered
 
 
 def high(fd: int) -> int:

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""The namespace as a generation has it, before the first cell is read.
+
+Which name is being loaded is written to a file that outlives this process, so that a name which
+kills or hangs it is left out the next time.
+"""
+
+import contextlib
+import os
+import platform
+import struct
+import threading
+import time
+from collections.abc import Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..cells import Cells
+from ..connection import Reports, Restore, SnapshotLaunch
+from . import manifest
+from .chunks import CHUNK
+from .likeness import restored
+from .loader import load
+from .manifest import LeftOut, Read, Unreadable
+from .mapping import Damaged, Store, pieces
+from .pickler import version_of
+from .records import Loaded, Lost
+from .tombstone import bury
+from .versions import Version
+from .writer import Writer
+
+JOURNAL = "restoring"
+RECORD = 512  # bytes: index, then the name
+CHECK_PAUSE_S = 0.004  # after each chunk: at most 250 MB a second
+
+
+class Journal:
+    """Which entry is being loaded."""
+
+    def __init__(self, spool: str) -> None:
+        self._path = os.path.join(spool, JOURNAL)
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def begin(self, index: int, name: str) -> None:
+        text = name.encode("utf-8", "replace")[: RECORD - 4]
+        os.pwrite(self._fd, (struct.pack("<I", index) + text).ljust(RECORD, b"\0"), 0)
+
+    def end(self) -> None:
+        os.close(self._fd)
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
+
+
+@dataclass
+class Comeback:
+    """What came back; told with the first cell's reply."""
+
+    generation: int = 0
+    cell: int = 0
+    names: int = 0
+    failed: list[Lost] = field(default_factory=list)
+    versions: list[list[str]] = field(default_factory=list)
+    cwd_gone: str | None = None
+    ms: int = 0
+    error: str = ""
+
+    def report(self) -> dict[str, Any]:
+        report: dict[str, Any] = {
+            "generation": self.generation,
+            "cell": self.cell,
+            "names": self.names,
+            "failed": [{"name": f.name, "what": f.what, "why": f.why} for f in self.failed],
+            "versions": self.versions,
+            "ms": self.ms,
+        }
+        if self.cwd_gone is not None:
+            report["cwd_gone"] = self.cwd_gone
+        if self.error:
+            report["error"] = self.error
+        return report
+
+
+class Restorer:
+    def __init__(
+        self, launch: SnapshotLaunch, shell: Any, cells: Cells, reports: Reports, writer: Writer
+    ) -> None:
+        self._spool = launch.spool
+        self._shell = shell
+        self._cells = cells
+        self._reports = reports
+        self._writer = writer
+        self._store = Store(os.path.join(launch.store, "chunks"))
+
+    def run(self, what: Restore) -> tuple[Comeback, "Check | None"]:
+        """Also returns the check of what was mapped, which has begun."""
+        began = time.monotonic()
+        self._reports.restoring()
+        comeback, check = Comeback(), None
+        try:
+            found = manifest.read(what.manifest)
+            comeback.generation, comeback.cell = found.generation, found.cell
+            check = self._restore_or_bury(found, what.skip, comeback)
+        except Unreadable as error:
+            comeback.error = str(error)
+        comeback.ms = int((time.monotonic() - began) * 1000)
+        self._reports.restored()
+        return comeback, check
+
+    def _restore_or_bury(self, found: Read, skip: Set[str], comeback: Comeback) -> "Check | None":
+        try:
+            self._restore(found, skip, comeback)
+        except (Exception, KeyboardInterrupt) as error:  # the kernel starts all the same
+            comeback.error = f"{type(error).__name__}: {error}"
+            self._bury(found, comeback.error)
+            return None
+        return Check(self._store, found, self._reports)
+
+    def _bury(self, found: Read, why: str) -> None:
+        """Nothing, or not everything, came back.  It is still where it was."""
+        namespace, failed = self._shell.user_ns, []
+        for entry in found.dumped.entries:
+            if entry.name not in namespace and not manifest.is_history(entry.name):
+                cell = found.cells[entry.name]
+                namespace[entry.name] = bury(entry.type, why, entry.name, cell)
+                failed.append(Lost(entry.name, entry.type, why))
+        self._carry(found, Loaded([], failed))
+
+    def _restore(self, found: Read, skip: Set[str], comeback: Comeback) -> None:
+        stream = self._store.read(found.stream.size, found.stream.chunks)
+        buffers, damaged = self._buffers(found)
+        skip = skip | owners(found, damaged)
+        journal = Journal(self._spool)
+        try:
+            loaded = load(
+                self._shell, stream, buffers, found.dumped, skip=skip, begin=journal.begin
+            )
+        finally:
+            journal.end()
+        self._cells.recall(self._shell.user_ns, found.cells)
+        version = Version(found.generation, found.chunk_names(), restored(found, stream))
+        self._writer.resume(version, found.size(), found.dumped)
+        comeback.names, comeback.failed = len(loaded.names), loaded.failed
+        comeback.cwd_gone = loaded.cwd_gone
+        comeback.versions = different(found)
+        self._carry(found, loaded)
+
+    def _buffers(self, found: Read) -> tuple[list[Any], set[int]]:
+        """Every buffer, and which of them are not there."""
+        buffers: list[Any] = []
+        damaged: set[int] = set()
+        for number, piece in enumerate(found.buffers):
+            try:
+                buffers.append(memoryview(self._store.map(piece.size, piece.chunks)))
+            except (OSError, Damaged):
+                buffers.append(memoryview(b""))
+                damaged.add(number)
+        return buffers, damaged
+
+    def _carry(self, found: Read, loaded: Loaded) -> None:
+        """What could not be restored stays in its generation: the next ones say in which."""
+        namespace, omissions = self._shell.user_ns, self._writer.omissions
+        for row in found.carried:
+            if row.name in namespace:
+                omissions.carry(row.name, namespace[row.name], row)
+        for lost in loaded.failed:
+            if lost.name in namespace and lost.name in found.bytes_of:
+                size = found.bytes_of[lost.name]
+                row = LeftOut(lost.name, lost.what, lost.why, size, found.generation)
+                omissions.carry(lost.name, namespace[lost.name], row)
+
+
+def owners(found: Read, buffers: Set[int]) -> frozenset[str]:
+    """Names that have something of these buffers."""
+    return frozenset(
+        entry.name
+        for entry in found.dumped.entries
+        if not buffers.isdisjoint(
+            range(entry.first_buffer, entry.first_buffer + entry.buffer_count)
+        )
+    )
+
+
+def different(found: Read) -> list[list[str]]:
+    """Packages, and Python, that are not what they were: name, then, now."""
+    now = {name: version_of(name) for name in found.packages}
+    versions = [[name, then, now[name]] for name, then in found.packages.items()]
+    versions.append(["python", found.python, platform.python_version()])
+    return [row for row in versions if row[1] != row[2]]
+
+
+class Check:
+    """Reads every chunk that was only mapped, without haste, and compares it with its name."""
+
+    def __init__(self, store: Store, found: Read, reports: Reports) -> None:
+        self.damaged: list[str] = []  # names; grows while the thread runs
+        self._store = store
+        self._found = found
+        self._reports = reports
+        self.thread = threading.Thread(target=self._run, name="SnapshotCheck", daemon=True)
+        self.thread.start()
+
+    def take(self) -> list[str]:
+        """The names that were found since the last call."""
+        count = len(self.damaged)
+        names, self.damaged[:count] = self.damaged[:count], []
+        return names
+
+    def _run(self) -> None:
+        bad = {number for number in range(len(self._found.buffers)) if self._is_bad(number)}
+        names = sorted(owners(self._found, bad))
+        if names:
+            self._reports.damaged(names)
+            self.damaged += names
+
+    def _is_bad(self, number: int) -> bool:
+        piece = self._found.buffers[number]
+        for start, name in pieces(piece.size, piece.chunks):
+            if self._store.is_damaged(name, min(CHUNK, piece.size - start)):
+                return True
+            time.sleep(CHECK_PAUSE_S)
+        return False

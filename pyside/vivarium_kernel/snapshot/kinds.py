@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""What can be known about an object without running its code, or its metaclass's."""
+
+import sys
+from types import MethodDescriptorType, ModuleType
+from typing import Any
+
+HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+OWN_MODULES = frozenset({"__main__", "__mp_main__"})
+STANDARD = sys.stdlib_module_names
+
+dict_of = type.__dict__["__dict__"].__get__
+mro_of = type.__dict__["__mro__"].__get__
+bases_of = type.__dict__["__bases__"].__get__
+flags_of = type.__dict__["__flags__"].__get__
+_name = type.__dict__["__name__"].__get__
+_qualname = type.__dict__["__qualname__"].__get__
+_module = type.__dict__["__module__"].__get__
+
+
+def name_of(kind: type) -> str:
+    return str(_name(kind))
+
+
+def qualname_of(kind: type) -> str:
+    return str(_qualname(kind))
+
+
+def module_of(kind: type) -> str:
+    try:
+        found = _module(kind)
+    except AttributeError:  # deleted by hand
+        return ""
+    return found if type(found) is str else ""
+
+
+def full_name(kind: type) -> str:
+    module = module_of(kind)
+    name = qualname_of(kind)
+    return name if module in ("builtins", *OWN_MODULES, "") else f"{module}.{name}"
+
+
+def key_of(kind: type) -> str:
+    """How the tables of reducers name it; a class of a cell is never mistaken for a builtin."""
+    return f"{module_of(kind)}.{qualname_of(kind)}"
+
+
+def inherited(kind: type, name: str) -> Any:
+    """The attribute that instances inherit, without descriptors; None if there is none."""
+    for base in mro_of(kind):
+        found = dict_of(base).get(name)
+        if found is not None:
+            return found
+    return None
+
+
+def is_by_name(module: Any) -> bool:
+    """A module that `import` finds again in another process."""
+    if not isinstance(module, ModuleType):
+        return False
+    name = module.__dict__.get("__name__")
+    if type(name) is not str or name in OWN_MODULES or sys.modules.get(name) is not module:
+        return False
+    if module.__dict__.get("__spec__") is not None:
+        return True
+    parent = name.rpartition(".")[0]  # some native libraries make submodules without a spec
+    return bool(parent) and is_by_name(sys.modules.get(parent))
+
+
+def is_found_as(value: object, module: str, path: str) -> bool:
+    """`from module import path` gives this very object, here and in another process."""
+    found: Any = sys.modules.get(module)
+    if not module or "<" in path or not is_by_name(found):
+        return False
+    try:
+        for part in path.split("."):
+            found = getattr(found, part)
+    except Exception:
+        return False
+    return found is value
+
+
+def is_own(kind: type) -> bool:
+    """A class of the user's session: it goes by value."""
+    return bool(flags_of(kind) & HEAP_TYPE) and not is_found_as(
+        kind, module_of(kind), qualname_of(kind)
+    )
+
+
+def is_native(kind: type) -> bool:
+    """Written in another language, by a library that is not Python's own."""
+    if top(module_of(kind)) in STANDARD or module_of(kind) == "builtins":
+        return False
+    if not flags_of(kind) & HEAP_TYPE:
+        return True
+    return any(type(value) is MethodDescriptorType for value in dict_of(kind).values())
+
+
+def top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def describe(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException:  # a user's __str__
+        text = ""
+    name = name_of(type(error))
+    return f"{name}: {text}" if text else name

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""Everything that has no reducer of its own: what its own __reduce_ex__ says, looked over."""
+
+import copyreg
+from collections.abc import Iterable
+from typing import Any
+
+from ..kinds import dict_of, full_name, inherited, is_found_as, is_native, mro_of
+from . import Unkeepable
+
+NEW_OBJECT = vars(copyreg)["__newobj__"]
+AS_OBJECTS = ("__reduce_ex__", "__reduce__", "__getstate__", "__getattribute__", "__class__")
+NOT_THERE = ("__getnewargs__", "__getnewargs_ex__", "__getattr__")
+
+
+def is_plain(kind: type, sample: object) -> bool:
+    """Its instances are a __dict__ and slots: the C pickler needs no help, and cannot fail."""
+    if kind in copyreg.dispatch_table:
+        return False
+    if any(inherited(kind, name) is not dict_of(object).get(name) for name in AS_OBJECTS):
+        return False
+    if any(inherited(kind, name) is not None for name in NOT_THERE):
+        return False
+    try:
+        object.__reduce_ex__(sample, 5)
+    except BaseException:
+        return False
+    return not issubclass(kind, (list, dict))
+
+
+def reduce_instance(pickler: Any, value: Any) -> Any:
+    kind = type(value)
+    special = copyreg.dispatch_table.get(kind)
+    reduced = special(value) if special is not None else kind.__reduce_ex__(value, 5)
+    if type(reduced) is str:
+        return by_name(value, reduced)
+    check(reduced)
+    if reduced[0] is NEW_OBJECT and value.__class__ is not kind:
+        reduced = (make_object, *reduced[1:])  # a proxy that passes for another class
+    parts = list(reduced) + [None] * (6 - len(reduced))
+    if pickler.is_library(kind):
+        refuse_broken_handles(pickler, parts[2])
+    # What looks for __setstate__ on a half-made object may run a __getattr__ that recurses.
+    if parts[2] is not None and parts[5] is None and looks_up_by_itself(kind):
+        parts[5] = set_state
+    for place in (3, 4):
+        if parts[place] is not None:  # now: what iterates may fail
+            parts[place] = iter(list(parts[place]))
+    return tuple(parts)
+
+
+def check(reduced: Any) -> None:
+    """What C code would stumble over, with the whole name."""
+    if type(reduced) is not tuple or not 2 <= len(reduced) <= 6:
+        raise Unkeepable("its __reduce__ returns no tuple of 2 to 6")
+    if not callable(reduced[0]) or type(reduced[1]) is not tuple:
+        raise Unkeepable("its __reduce__ returns no function with arguments")
+    if len(reduced) == 6 and reduced[5] is not None and not callable(reduced[5]):
+        raise Unkeepable("its __reduce__ returns a setter that cannot be called")
+
+
+def by_name(value: Any, name: str) -> str:
+    module = getattr(value, "__module__", None)
+    if type(module) is str and is_found_as(value, module, name):
+        return name
+    raise Unkeepable(f"it is no longer {name} of its module")
+
+
+def looks_up_by_itself(kind: type) -> bool:
+    if inherited(kind, "__setstate__") is not None:
+        return False
+    own = inherited(kind, "__getattribute__") is not dict_of(object)["__getattribute__"]
+    return own or inherited(kind, "__getattr__") is not None
+
+
+def refuse_broken_handles(pickler: Any, state: Any) -> None:
+    """A library's wrapper round a tombstone may crash its native half: lose the wrapper."""
+    for value in values_of(state):
+        kind = type(value)
+        if is_handle(kind) or id(kind) in pickler.native_lost:
+            raise Unkeepable(f"it holds a {full_name(kind)}, which lives outside of Python")
+
+
+def values_of(state: Any) -> Iterable[Any]:
+    if type(state) is tuple and len(state) == 2:
+        return [each for part in state for each in values_of(part)]
+    return state.values() if type(state) is dict else ()
+
+
+def is_handle(kind: type) -> bool:
+    if kind.__name__ == "PyCapsule":
+        return True
+    return any(base.__module__ == "_ctypes" for base in mro_of(kind)) and holds_pointer(kind)
+
+
+def holds_pointer(kind: Any) -> bool:
+    """A ctypes type that has an address in it."""
+    names = {base.__name__ for base in mro_of(kind)}
+    if names & {"_Pointer", "CFuncPtr", "_CFuncPtr"}:
+        return True
+    if "Array" in names:
+        return holds_pointer(kind._type_)
+    if names & {"Structure", "Union"}:
+        return any(holds_pointer(field[1]) for field in getattr(kind, "_fields_", ()))
+    return getattr(kind, "_type_", "") in ("P", "z", "Z", "O")
+
+
+def learn_lost(pickler: Any, value: Any) -> bool:
+    """True: this native type cannot be kept, which was not known before."""
+    kind = type(value)
+    if not is_native(kind) or id(kind) in pickler.native_lost:
+        return False
+    pickler.native_lost[id(kind)] = kind
+    return True
+
+
+def make_object(kind: type, *args: Any) -> Any:
+    return kind.__new__(kind, *args)
+
+
+def set_state(value: Any, state: Any) -> None:
+    slots = None
+    if type(state) is tuple and len(state) == 2:
+        state, slots = state
+    if state:
+        object.__getattribute__(value, "__dict__").update(state)
+    for name, part in (slots or {}).items():
+        object.__setattr__(value, name, part)
