@@ -94,6 +94,7 @@ static void fill(struct depot *self, struct generation *generation,
 	generation->bytes = manifest->bytes;
 	generation->chunks = take(&manifest->chunks);
 	generation->count = manifest->count;
+	generation->carries = manifest->carries;
 	if (manifest->cell > self->last_cell)
 		self->last_cell = manifest->cell;
 	count_uses(self, generation);
@@ -286,7 +287,6 @@ int depot_open(struct depot **out, const char *dir, const char *workspace,
 	load_listed(self);
 	add_unlisted(self);
 	depot_each_name(self->chunks, drop_unused_chunk, self);
-	depot_take_spool(self, words);
 	*out = take(&self);
 	return 0;
 }

@@ -32,10 +32,9 @@ struct depot_limits {
 
 struct depot;
 
-/* Makes what is missing in dir, reads what is there, takes in what an earlier kernel
- * left whole in the spool, and empties the spool.  workspace and key go into every
- * keyed hash, so that nothing of another workspace is taken for ours.  Appends whole
- * sentences to words about what was wrong.  Waits for another process's lock. */
+/* Makes what is missing in dir and reads what is there.  workspace and key go into
+ * every keyed hash, so that nothing of another workspace is taken for ours.  Appends
+ * whole sentences to words about what was wrong.  Waits for another process's lock. */
 int depot_open(struct depot **out, const char *dir, const char *workspace,
 	       const unsigned char key[DEPOT_KEY_SIZE],
 	       const struct depot_limits *limits, struct buf *words,

@@ -188,10 +188,14 @@ static bool over(const struct depot *self)
 
 void depot_prune(struct depot *self)
 {
+	const struct generation *head = depot_generation(self, self->head);
+	uint64_t carries = head ? head->carries : 0;
 	size_t at = 0;
 
 	while (at < self->count && self->count > 1 && over(self)) {
-		if (self->kept[at].number == self->head)
+		uint64_t number = self->kept[at].number;
+
+		if (number == self->head || number == carries)
 			at++;
 		else
 			drop(self, at);

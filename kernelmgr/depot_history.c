@@ -109,6 +109,14 @@ json_t *depot_history(const struct depot *self, size_t cells)
 	return rows;
 }
 
+/* IPython's record of In and Out: it goes without saying. */
+static bool is_history(const json_t *entry)
+{
+	const char *name = json_text(entry, "name", "_");
+
+	return name[0] == '_' || strcmp(name, "In") == 0 || strcmp(name, "Out") == 0;
+}
+
 static json_t *describe(const json_t *entry)
 {
 	return json_pack("{ss ss sI sI}", "name", json_text(entry, "name", "?"), "type",
@@ -130,7 +138,8 @@ int depot_contents(const struct depot *self, uint64_t generation, json_t **out,
 	}
 	json_array_foreach(json_object_get(manifest.root, "entries"), i, entry)
 	{
-		json_array_append_new(names, describe(entry));
+		if (!is_history(entry))
+			json_array_append_new(names, describe(entry));
 	}
 	*out = json_pack(
 	    "{so sI sI sI}", "names", names, "cell", (json_int_t)manifest.cell, "time",
@@ -162,6 +171,9 @@ static void compare(const json_t *entries, const json_t *others, json_t *absent,
 	json_array_foreach(entries, i, entry)
 	{
 		const json_t *other = find_entry(others, json_text(entry, "name", "?"));
+
+		if (is_history(entry))
+			continue;
 
 		if (!other)
 			json_array_append_new(absent, describe(entry));

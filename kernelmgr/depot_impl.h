@@ -16,6 +16,7 @@ struct generation {
 	long long cell;
 	uint64_t bytes;
 	bool fresh;                     /* its namespace was begun empty */
+	uint64_t carries;               /* the oldest that it has names in; 0 none */
 	char condemned[DEPOT_WHY_SIZE]; /* "": it may be restored */
 	struct chunk_ref *chunks;       /* owned; NULL if its manifest is not right */
 	size_t count;

@@ -49,7 +49,7 @@ enum kernel_state {
 
 enum kernel_channel { KERNEL_SHELL, KERNEL_IOPUB, KERNEL_CONTROL };
 
-enum { KERNEL_NAME_SIZE = 504 };
+enum { KERNEL_NAME_SIZE = 508 };
 
 struct kernel_death {
 	bool started;                  /* it had answered at least once */

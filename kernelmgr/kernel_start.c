@@ -93,12 +93,12 @@ static void on_output(void *arg)
 	}
 }
 
-/* The record that pyside's comeback.py keeps in the spool: the number as 8 bytes, then
+/* The record that pyside's comeback.py keeps in the spool: the number as 4 bytes, then
  * the name.  It is there also when the kernel is not. */
 long long kernel_progress(const struct kernel *self, char name[KERNEL_NAME_SIZE])
 {
-	char path[PATH_MAX + 16], record[8 + KERNEL_NAME_SIZE];
-	int64_t number;
+	char path[PATH_MAX + 16], record[4 + KERNEL_NAME_SIZE];
+	uint32_t number;
 
 	name[0] = '\0';
 	snprintf(path, sizeof path, "%s/restoring", self->spool);
@@ -107,7 +107,7 @@ long long kernel_progress(const struct kernel *self, char name[KERNEL_NAME_SIZE]
 	if (fd < 0 || pread(fd, record, sizeof record, 0) != (ssize_t)sizeof record)
 		return -1;
 	memcpy(&number, record, sizeof number);
-	memcpy(name, record + 8, KERNEL_NAME_SIZE);
+	memcpy(name, record + 4, KERNEL_NAME_SIZE);
 	name[KERNEL_NAME_SIZE - 1] = '\0';
 	return number;
 }

@@ -103,6 +103,22 @@ static int gather(struct gathering *self, const json_t *root, struct err *err)
 	return 0;
 }
 
+static uint64_t oldest_carried(const json_t *root)
+{
+	const json_t *row;
+	uint64_t oldest = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "left_out"), i, row)
+	{
+		long long carried = json_integer_of(row, "carried", 0);
+
+		if (carried > 0 && (!oldest || (uint64_t)carried < oldest))
+			oldest = (uint64_t)carried;
+	}
+	return oldest;
+}
+
 int manifest_read(struct manifest *out, const char *text, size_t size, struct err *err)
 {
 	owned(manifest_finish) struct manifest self = {0};
@@ -120,6 +136,7 @@ int manifest_read(struct manifest *out, const char *text, size_t size, struct er
 		return err_set(err, ERR_PARSE, "generation is missing");
 	self.generation = (uint64_t)generation;
 	self.cell = json_integer_of(self.root, "cell", 0);
+	self.carries = oldest_carried(self.root);
 	if (!json_is_array(json_object_get(self.root, "entries")))
 		return err_set(err, ERR_PARSE, "entries is missing");
 	if (gather(&gathering, self.root, err) < 0)

@@ -30,6 +30,10 @@ struct manifest {     /* zero is an empty one */
 	json_t *root; /* owned */
 	uint64_t generation;
 	long long cell;
+	/* Oldest generation in which it says that names are which it could not take
+	 * over
+	 * ("carried" in left_out); 0 none. */
+	uint64_t carries;
 	uint64_t bytes;           /* of its chunks, each counted once */
 	struct chunk_ref *chunks; /* owned; those of the stream first, each once */
 	size_t count;

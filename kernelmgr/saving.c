@@ -151,8 +151,8 @@ static void on_adopted(const json_t *answer, void *arg)
 		log_warn(self->name, "generation %lld: %s", generation, error);
 	else
 		self->saving.cell = json_integer_of(answer, "cell", 0);
-	if (!self->kernel)
-		return;
+	if (!self->kernel || !generation)
+		return; /* 0: the helper died, and nobody knows */
 	if (error)
 		kernel_tell(self->kernel, "refused %lld %s", generation, error);
 	else

@@ -225,6 +225,8 @@ static void on_dead(const struct kernel_death *death, void *arg)
 	if (call && call->state == CALL_SENT &&
 	    !kernel_has_begun(death, call->msg_id)) {
 		note_death(self, death);
+		self->cells = call->cell - 1; /* that number was not used */
+		call->cell = 0;
 		call_starting(call); /* none of it ran: a new kernel may have it */
 	} else if (call) {
 		call_on_death(call, death);

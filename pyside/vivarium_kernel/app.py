@@ -216,6 +216,7 @@ class KernelApp(IPKernelApp):
         self.reports.ready()
         if self.snapshots is not None:
             self.kernel.census.exclude(self.snapshots.start(self.io_loop))
+        self.shell.count_from(self.launch.cell)
         while not self.leaving:
             try:
                 self.io_loop.start()

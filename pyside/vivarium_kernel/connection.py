@@ -49,6 +49,7 @@ class Launch:
     peer_pids: tuple[int, ...]  # who may connect; 0 is anyone outside the pid namespace
     stream_split: int  # characters after which a stream message is cut
     summary_max: int  # bytes that the names in a reply's metadata may take
+    cell: int  # execution count that the next cell gets
     snapshot: SnapshotLaunch | None  # None: nothing is saved
 
 
@@ -80,6 +81,7 @@ def parse_launch(info: dict[str, Any]) -> Launch:
         peer_pids=tuple(int(pid) for pid in ours["peer_pids"]),
         stream_split=max(1, int(ours["stream_split"])),
         summary_max=int(ours["summary_max"]),
+        cell=int(ours.get("cell", 1)),
         snapshot=parse_snapshot(ours.get("snapshot")) if has_orders() else None,
     )
 

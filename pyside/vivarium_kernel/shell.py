@@ -38,6 +38,7 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     parent: Any
     payload_manager: Any
     displayhook: Any
+    history_manager: Any
     exit_code: int | None = None  # this cell ended by SystemExit
     exiting = False  # exit() was called
     shown: tuple[str, str] | None = None  # name and text of the last error of this cell
@@ -50,6 +51,12 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
         self._last_traceback = None
         self._last_traceback_during_displayhook = False
         self.displayhook.msg = None
+
+    def count_from(self, cell: int) -> None:
+        """The next cell gets this number: in a workspace none comes twice."""
+        for cells in (self.history_manager.input_hist_parsed, self.history_manager.input_hist_raw):
+            cells.extend([""] * (cell - len(cells)))
+        self.execution_count = cell
 
     def in_child(self) -> bool:
         """A process that user code forked, not the kernel."""

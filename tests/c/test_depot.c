@@ -147,6 +147,8 @@ CASE(a_whole_generation_in_the_spool_survives_its_kernel)
 	put("spool/3.json.partial", "{", 1);
 	depot_close(&depot);
 	depot = open_it("w", &words);
+	assert_int_equal(depot_choose(depot, &words), 0); /* a kernel may still write */
+	depot_take_spool(depot, &words);
 	assert_int_equal(depot_choose(depot, &words), 2);
 	assert_int_not_equal(access(at("spool/3.json.partial"), F_OK), 0);
 	assert_string_equal(buf_str(&words), "");

@@ -25,6 +25,7 @@ REPO = Path(__file__).parents[2]
 BUILD = REPO / os.environ.get("VIVARIUM_BUILD", "build-asan")
 PROGRAM = BUILD / "vivarium"
 NEWEST = "2025-11-25"
+STORE = b"vivarium-store\n"
 READY = re.compile(r"ready (http://\S+:(\d+)/mcp)\b")
 SANITIZER = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer")
 MARK = "LC_VIVARIUM_E2E"  # the daemon hands LC_* down to all it starts
@@ -150,7 +151,8 @@ class Daemon:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def children(self) -> list[int]:
-        return children_of(self.pid)
+        """But for the helper that keeps saved states: that one may come and go."""
+        return [pid for pid in children_of(self.pid) if read_proc(pid, "comm") != STORE]
 
     def kernel_pid(self) -> int:
         """Of the kernel that was started last."""

@@ -139,7 +139,8 @@ class Restorer:
         self._cells.recall(self._shell.user_ns, found.cells)
         version = Version(found.generation, found.chunk_names(), restored(found, stream))
         self._writer.resume(version, found.size(), found.dumped)
-        comeback.names, comeback.failed = len(loaded.names), loaded.failed
+        comeback.names = sum(not manifest.is_history(name) for name in loaded.names)
+        comeback.failed = loaded.failed
         comeback.cwd_gone = loaded.cwd_gone
         comeback.versions = different(found)
         self._carry(found, loaded)
