@@ -127,8 +127,10 @@ static void hand_on(struct streamable *self, struct exchange *exchange,
 	struct server_context context = {.revision = revision, .session = session};
 	const struct claim user_claim =
 	    claim_of(exchange, self->user_header, user, sizeof user);
+	/* who has no name needs none to vouch for it */
 	const struct claim secret_claim =
-	    claim_of(exchange, PRINCIPAL_SECRET_HEADER, secret, sizeof secret);
+	    claim_of(exchange, self->user_header[0] ? PRINCIPAL_SECRET_HEADER : "",
+		     secret, sizeof secret);
 
 	if (workspaces_principal(self->workspaces, &user_claim, &secret_claim,
 				 &context.workspace, &context.refusal) < 0)
@@ -162,17 +164,19 @@ static const char *header_or_null(struct exchange *exchange, const char *name,
 }
 
 /* A single message: of which era is it, and may it pass? */
-static enum era decide(struct exchange *exchange, const struct rpc *rpc,
+static enum era decide(struct exchange *exchange, const struct rpc *rpc, bool claims,
 		       struct era_verdict *verdict)
 {
 	char version[64], method[256], name[1024];
-	const struct era_headers headers = {
+	struct era_headers headers = {
 	    .version = header_or_null(exchange, "mcp-protocol-version", version,
-				      sizeof version),
-	    .method = header_or_null(exchange, "mcp-method", method, sizeof method),
-	    .name = header_or_null(exchange, "mcp-name", name, sizeof name),
-	};
+				      sizeof version)};
 
+	if (claims) { /* only then they are looked at */
+		headers.method =
+		    header_or_null(exchange, "mcp-method", method, sizeof method);
+		headers.name = header_or_null(exchange, "mcp-name", name, sizeof name);
+	}
 	return era_decide(rpc, &headers, server_has_method, verdict);
 }
 
@@ -182,7 +186,8 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 	struct session session;
 	struct era_verdict verdict;
 
-	switch (decide(exchange, rpc, &verdict)) {
+	switch (decide(exchange, rpc, era_claims(json_array_get(messages, 0)),
+		       &verdict)) {
 	case ERA_STATELESS:
 		hand_on(self, exchange, messages, false, verdict.revision, 0, "");
 		return;

@@ -218,15 +218,28 @@ int http_header(struct exchange *self, const char *name, char *out, size_t size)
 	return header_copy(self->wsi, name, out, size);
 }
 
+/* True if one item of Accept is the type or a wildcard that covers it. */
+static bool covers(const char *range, const char *type)
+{
+	size_t len = strcspn(range, "; \t"), family = strcspn(type, "/") + 1;
+
+	if (len == strlen(type) && strncasecmp(range, type, len) == 0)
+		return true;
+	if (len == family + 1 && range[family] == '*')
+		return strncasecmp(range, type, family) == 0;
+	return len == 3 && strncmp(range, "*/*", 3) == 0;
+}
+
 bool http_accepts(struct exchange *self, const char *type)
 {
-	char family[64]; /* "text/" + "*" of text/event-stream */
-	int len = (int)strcspn(type, "/") + 1;
+	char value[512], *rest = value, *range;
 
-	lws_snprintf(family, sizeof family, "%.*s*", len, type);
-	return header_has(self->wsi, "accept", type) ||
-	       header_has(self->wsi, "accept", family) ||
-	       header_has(self->wsi, "accept", "*/*");
+	if (header_copy(self->wsi, "accept", value, sizeof value) < 0)
+		return false;
+	while ((range = strsep(&rest, ",")))
+		if (covers(range + strspn(range, " \t"), type))
+			return true;
+	return false;
 }
 
 const char *http_body(const struct exchange *self, size_t *size)
