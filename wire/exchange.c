@@ -113,8 +113,12 @@ int exchange_on_headers(struct http *http, struct lws *wsi)
 
 	self->in_callback = true;
 	bool framed = exchange_read_framing(self);
-	if (self->body_due && http->read_mark[fd] == pipeline_bytes_read(fd))
-		return -1; /* pipelined: see pipeline.h.  on_closed() cleans up */
+	if (self->body_due) {
+		self->head_round = loop_round(http->loop);
+		self->head_mark = pipeline_bytes_read(fd);
+		if (self->head_mark == http->read_mark[fd])
+			return -1; /* pipelined: see pipeline.h; on_closed() follows */
+	}
 	if (framed && exchange_admit(self) && self->route->begin)
 		self->route->begin(self, self->route->arg);
 	if (self->state == EXCHANGE_RECEIVING && self->body_due)

@@ -91,7 +91,10 @@ static int complete(struct exchange *self)
 
 	if (self->body_due)
 		return keep_alive ? discard(self) : linger(self);
-	self->http->read_mark[fd] = pipeline_bytes_read(fd);
+	/* nothing was read since, if the answer goes out in the head's own round */
+	self->http->read_mark[fd] = self->head_round == loop_round(self->http->loop)
+					? self->head_mark
+					: pipeline_bytes_read(fd);
 	exchange_destroy(&self);
 	return !keep_alive || lws_http_transaction_completed(wsi) ? -1 : 0;
 }
