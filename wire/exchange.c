@@ -77,13 +77,39 @@ static int leave_callback(struct exchange *self)
 	return exchange_flush(self);
 }
 
-static void body_is_late(void *arg)
+static void await_bodies(struct http *http, int64_t usec)
 {
-	struct exchange *self = arg;
+	http->bodies_wait = true;
+	loop_timer_start(http->loop, &http->bodies, usec, exchange_refuse_late_bodies,
+			 http);
+}
 
+static void body_is_late(struct exchange *self)
+{
 	self->keep_alive = false;
 	http_error(self, 408, "", "the body was not complete after %d s; send it again",
 		   self->http->config.body_timeout_s);
+}
+
+/* One timer for all, as all wait equally long, and most bodies come with the head. */
+void exchange_refuse_late_bodies(void *arg)
+{
+	struct http *http = arg;
+	struct exchange *exchange;
+	int64_t now = loop_now_us(), next = 0;
+
+	LIST_FOREACH(exchange, &http->exchanges, link)
+	{
+		if (exchange->state != EXCHANGE_RECEIVING)
+			continue;
+		if (exchange->body_due_us <= now)
+			body_is_late(exchange);
+		else if (!next || exchange->body_due_us < next)
+			next = exchange->body_due_us;
+	}
+	http->bodies_wait = false;
+	if (next)
+		await_bodies(http, next - now);
 }
 
 /* A deadline for the whole: each piece that comes re-arms the one of lws. */
@@ -91,14 +117,14 @@ static void expect_body(struct exchange *self)
 {
 	if (self->expects_continue) /* lws never says it */
 		exchange_send_raw(self, "HTTP/1.1 100 Continue\r\n\r\n");
-	loop_timer_start(self->http->loop, &self->timer,
-			 self->http->config.body_timeout_s * LWS_USEC_PER_SEC,
-			 body_is_late, self);
+	const int64_t usec = self->http->config.body_timeout_s * LWS_USEC_PER_SEC;
+	self->body_due_us = loop_now_us() + usec;
+	if (!self->http->bodies_wait)
+		await_bodies(self->http, usec);
 }
 
 static void handle(struct exchange *self)
 {
-	loop_timer_stop(&self->timer);
 	self->state = EXCHANGE_HANDLING;
 	self->route->request(self, self->route->arg);
 }
