@@ -255,7 +255,8 @@ static void take_body(struct streamable *self, struct exchange *exchange, json_t
 		post_reply_json(exchange, 400, "", message);
 		return;
 	}
-	json_auto_t *messages = json_pack("[O]", body);
+	json_auto_t *messages = json_array();
+	json_array_append(messages, body);
 	take_one(self, exchange, &rpc, messages);
 }
 

@@ -168,25 +168,71 @@ static void finish(struct exchange *self)
 	self->state = EXCHANGE_FINISHING;
 }
 
+/* An answer's head is put together from texts: snprintf() would take longer than all
+ * else that is done for it. */
+struct head {
+	size_t len;
+	char text[HEAD_MAX];
+};
+
+static void add(struct head *self, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > sizeof self->text - self->len)
+		abort(); /* a bug: our own headers are too long */
+	memcpy(self->text + self->len, text, len);
+	self->len += len;
+}
+
+static void add_number(struct head *self, size_t number)
+{
+	char digits[24], *at = digits + sizeof digits - 1;
+
+	*at = '\0';
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	add(self, at);
+}
+
+static void begin_head(struct head *self, int status, const char *type)
+{
+	self->len = 0;
+	add(self, "HTTP/1.1 ");
+	add_number(self, (size_t)status);
+	add(self, " ");
+	add(self, http_status_text(status));
+	if (type) {
+		add(self, "\r\nContent-Type: ");
+		add(self, type);
+	}
+	add(self, "\r\n");
+}
+
+static void end_head(struct head *self, const char *headers, bool keep_alive)
+{
+	add(self, headers);
+	add(self, keep_alive ? "\r\n" : "Connection: close\r\n\r\n");
+}
+
 void http_reply(struct exchange *self, int status, const char *headers,
 		const char *type, const void *body, size_t size)
 {
-	char head[HEAD_MAX], length[48] = "";
+	struct head head;
 
 	settle_keep_alive(self);
-	if (status != 204) /* has no body by definition */
-		snprintf(length, sizeof length, "Content-Length: %zu\r\n", size);
-	int len =
-	    snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\n%s%s%s%s%s%s\r\n", status,
-		     http_status_text(status), type ? "Content-Type: " : "",
-		     type ? type : "", type ? "\r\n" : "", length, headers,
-		     self->keep_alive ? "" : "Connection: close\r\n");
-	if (len < 0 || len >= (int)sizeof head)
-		abort(); /* a bug: our own headers are too long */
+	begin_head(&head, status, type);
+	if (status != 204) { /* has no body by definition */
+		add(&head, "Content-Length: ");
+		add_number(&head, size);
+		add(&head, "\r\n");
+	}
+	end_head(&head, headers, self->keep_alive);
 	if (strcmp(self->method, "HEAD") == 0)
 		size = 0;
 	finish(self);
-	queue(self, (const void *[]){head, body}, (size_t[]){(size_t)len, size}, 2);
+	queue(self, (const void *[]){head.text, body}, (size_t[]){head.len, size}, 2);
 }
 
 /* Controls and what is not ASCII come out escaped, so that the answer can be
@@ -245,19 +291,16 @@ static void keep_up(struct exchange *self)
 
 void http_stream(struct exchange *self, const char *headers)
 {
-	char head[HEAD_MAX];
+	struct head head;
 
 	settle_keep_alive(self);
-	int len =
-	    snprintf(head, sizeof head,
-		     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-		     "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n%s%s%s\r\n",
-		     self->chunked_out ? "Transfer-Encoding: chunked\r\n" : "", headers,
-		     self->keep_alive ? "" : "Connection: close\r\n");
-	if (len < 0 || len >= (int)sizeof head)
-		abort(); /* a bug: our own headers are too long */
+	begin_head(&head, 200, "text/event-stream");
+	add(&head, "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n");
+	if (self->chunked_out)
+		add(&head, "Transfer-Encoding: chunked\r\n");
+	end_head(&head, headers, self->keep_alive);
 	self->state = EXCHANGE_STREAMING;
-	queue(self, (const void *[]){head}, (size_t[]){(size_t)len}, 1);
+	queue(self, (const void *[]){head.text}, (size_t[]){head.len}, 1);
 	buf_finish(&self->body);
 	/* not lws_http_mark_sse(): on HTTP/1 it leaves lws's 5 s deadline armed */
 	lws_http_headers_detach(self->wsi);
