@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mcp/rpc.h"
+#include "wire/json.h"
 #include "wire/mem.h"
 
 enum { STREAM_AFTER_US = 250 * 1000 };
@@ -24,13 +25,12 @@ struct post { /* one POST with requests in it; lives until all are answered */
 };
 
 void post_reply_json(struct exchange *exchange, int status, const char *headers,
-		     const json_t *message)
+		     json_t *message)
 {
-	char *text = json_dumps(message, JSON_COMPACT);
+	owned(buf_finish) struct buf text = {0};
 
-	http_reply(exchange, status, headers, "application/json", text,
-		   text ? strlen(text) : 0);
-	free(text);
+	json_write(&text, message);
+	http_reply(exchange, status, headers, "application/json", text.data, text.size);
 }
 
 static void post_destroy(struct post *self)
@@ -51,13 +51,14 @@ void posts_finish(struct posts *self)
 
 /* ---- answering ---- */
 
-static bool send_event(struct post *self, const json_t *message)
+static bool send_event(struct post *self, json_t *message)
 {
-	owned(free_text) char *text = json_dumps(message, JSON_COMPACT);
-	owned(free_text) char *event =
-	    xasprintf("event: message\ndata: %s\n\n", text ? text : "{}");
+	owned(buf_finish) struct buf event = {0};
 
-	return http_stream_send(self->exchange, event, strlen(event));
+	buf_text(&event, "event: message\ndata: ");
+	json_write(&event, message);
+	buf_text(&event, "\n\n");
+	return http_stream_send(self->exchange, event.data, event.size);
 }
 
 /* Sends what is there; what the queue does not take waits for on_drained(). */

@@ -65,7 +65,8 @@ static struct opened *place_of(struct sessions *self, const char *id, size_t len
 /* In constant time, as its answer must not tell how much of an id is right. */
 static bool is_kept(const struct opened *place, const char *id, size_t len)
 {
-	return len && strlen(place->id) == len && sodium_memcmp(place->id, id, len) == 0;
+	return len && strlen(place->id) == len &&
+	       sodium_memcmp(place->id, id, len) == 0;
 }
 
 static int unseal(const struct sessions *self, const char *id, struct session *out)

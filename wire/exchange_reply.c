@@ -18,8 +18,8 @@
 
 enum {
 	DISCARD_MAX = 8 * 1024 * 1024, /* unread body worth keeping a connection for */
-	LINGER_S = 1, /* else: time for the client to read the refusal */
-	HEAD_MAX = 4096,
+	LINGER_S = 1,    /* else: time for the client to read the refusal */
+	HEAD_ROOM = 256, /* enough for most */
 	ERROR_MAX = 500,
 };
 
@@ -168,71 +168,43 @@ static void finish(struct exchange *self)
 	self->state = EXCHANGE_FINISHING;
 }
 
-/* An answer's head is put together from texts: snprintf() would take longer than all
- * else that is done for it. */
-struct head {
-	size_t len;
-	char text[HEAD_MAX];
-};
-
-static void add(struct head *self, const char *text)
+static void begin_head(struct buf *head, int status, const char *type)
 {
-	size_t len = strlen(text);
-
-	if (len > sizeof self->text - self->len)
-		abort(); /* a bug: our own headers are too long */
-	memcpy(self->text + self->len, text, len);
-	self->len += len;
-}
-
-static void add_number(struct head *self, size_t number)
-{
-	char digits[24], *at = digits + sizeof digits - 1;
-
-	*at = '\0';
-	do
-		*--at = (char)('0' + number % 10);
-	while (number /= 10);
-	add(self, at);
-}
-
-static void begin_head(struct head *self, int status, const char *type)
-{
-	self->len = 0;
-	add(self, "HTTP/1.1 ");
-	add_number(self, (size_t)status);
-	add(self, " ");
-	add(self, http_status_text(status));
+	buf_reserve(head, HEAD_ROOM);
+	buf_text(head, "HTTP/1.1 ");
+	buf_number(head, status);
+	buf_text(head, " ");
+	buf_text(head, http_status_text(status));
 	if (type) {
-		add(self, "\r\nContent-Type: ");
-		add(self, type);
+		buf_text(head, "\r\nContent-Type: ");
+		buf_text(head, type);
 	}
-	add(self, "\r\n");
+	buf_text(head, "\r\n");
 }
 
-static void end_head(struct head *self, const char *headers, bool keep_alive)
+static void end_head(struct buf *head, const char *headers, bool keep_alive)
 {
-	add(self, headers);
-	add(self, keep_alive ? "\r\n" : "Connection: close\r\n\r\n");
+	buf_text(head, headers);
+	buf_text(head, keep_alive ? "\r\n" : "Connection: close\r\n\r\n");
 }
 
 void http_reply(struct exchange *self, int status, const char *headers,
 		const char *type, const void *body, size_t size)
 {
-	struct head head;
+	owned(buf_finish) struct buf head = {0};
 
 	settle_keep_alive(self);
 	begin_head(&head, status, type);
 	if (status != 204) { /* has no body by definition */
-		add(&head, "Content-Length: ");
-		add_number(&head, size);
-		add(&head, "\r\n");
+		buf_text(&head, "Content-Length: ");
+		buf_number(&head, (long long)size);
+		buf_text(&head, "\r\n");
 	}
 	end_head(&head, headers, self->keep_alive);
 	if (strcmp(self->method, "HEAD") == 0)
 		size = 0;
 	finish(self);
-	queue(self, (const void *[]){head.text, body}, (size_t[]){head.len, size}, 2);
+	queue(self, (const void *[]){head.data, body}, (size_t[]){head.size, size}, 2);
 }
 
 /* Controls and what is not ASCII come out escaped, so that the answer can be
@@ -291,16 +263,16 @@ static void keep_up(struct exchange *self)
 
 void http_stream(struct exchange *self, const char *headers)
 {
-	struct head head;
+	owned(buf_finish) struct buf head = {0};
 
 	settle_keep_alive(self);
 	begin_head(&head, 200, "text/event-stream");
-	add(&head, "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n");
+	buf_text(&head, "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n");
 	if (self->chunked_out)
-		add(&head, "Transfer-Encoding: chunked\r\n");
+		buf_text(&head, "Transfer-Encoding: chunked\r\n");
 	end_head(&head, headers, self->keep_alive);
 	self->state = EXCHANGE_STREAMING;
-	queue(self, (const void *[]){head.text}, (size_t[]){head.len}, 1);
+	queue(self, (const void *[]){head.data}, (size_t[]){head.size}, 1);
 	buf_finish(&self->body);
 	/* not lws_http_mark_sse(): on HTTP/1 it leaves lws's 5 s deadline armed */
 	lws_http_headers_detach(self->wsi);

@@ -64,7 +64,7 @@ struct exchange {
 	const struct http_route *route;
 	const char *method;
 	char path[256];
-	unsigned long long body_left; /* of Content-Length */
+	unsigned long long body_left;             /* of Content-Length */
 	unsigned long long head_round, head_mark; /* when the head came, and
 						     pipeline_bytes_read() then */
 	struct buf body;
