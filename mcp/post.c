@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mcp/rpc.h"
+#include "wire/json.h"
 #include "wire/mem.h"
 
 enum { STREAM_AFTER_US = 250 * 1000 };
@@ -24,13 +25,12 @@ struct post { /* one POST with requests in it; lives until all are answered */
 };
 
 void post_reply_json(struct exchange *exchange, int status, const char *headers,
-		     const json_t *message)
+		     json_t *message)
 {
-	char *text = json_dumps(message, JSON_COMPACT);
+	owned(buf_finish) struct buf text = {0};
 
-	http_reply(exchange, status, headers, "application/json", text,
-		   text ? strlen(text) : 0);
-	free(text);
+	json_write(&text, message);
+	http_reply(exchange, status, headers, "application/json", text.data, text.size);
 }
 
 static void post_destroy(struct post *self)
@@ -51,13 +51,14 @@ void posts_finish(struct posts *self)
 
 /* ---- answering ---- */
 
-static bool send_event(struct post *self, const json_t *message)
+static bool send_event(struct post *self, json_t *message)
 {
-	owned(free_text) char *text = json_dumps(message, JSON_COMPACT);
-	owned(free_text) char *event =
-	    xasprintf("event: message\ndata: %s\n\n", text ? text : "{}");
+	owned(buf_finish) struct buf event = {0};
 
-	return http_stream_send(self->exchange, event, strlen(event));
+	buf_text(&event, "event: message\ndata: ");
+	json_write(&event, message);
+	buf_text(&event, "\n\n");
+	return http_stream_send(self->exchange, event.data, event.size);
 }
 
 /* Sends what is there; what the queue does not take waits for on_drained(). */
@@ -143,45 +144,43 @@ static struct post *post_create(struct posts *self, struct exchange *exchange,
 	return post;
 }
 
-/* One message of the body.  What is not even JSON-RPC is answered like a request. */
-static void take_message(struct post *post, json_t *message,
+/* One message of the body; true if it is answered.  What is not even JSON-RPC is
+ * answered like a request. */
+static bool take_message(struct post *post, json_t *message,
 			 const struct server_context *context)
 {
 	struct rpc rpc;
 	struct err err;
 
-	if (rpc_read(&rpc, message, &err) < 0)
+	post->open++;
+	if (rpc_read(&rpc, message, &err) < 0) {
 		on_answer(rpc_error(rpc.id, err_rpc_code(err.kind),
 				    "Invalid Request: %s", err.msg),
 			  post);
-	else if (rpc.kind == RPC_REQUEST)
+		return true;
+	}
+	if (rpc.kind == RPC_REQUEST) {
 		server_request(post->owner->server, &rpc, context, on_answer, post);
-	else if (rpc.kind == RPC_NOTIFICATION)
+		return true;
+	}
+	post->open--;
+	if (rpc.kind == RPC_NOTIFICATION)
 		server_notification(post->owner->server, &rpc, context);
-}
-
-static bool needs_answer(json_t *message)
-{
-	struct rpc rpc;
-	struct err err;
-
-	return rpc_read(&rpc, message, &err) < 0 || rpc.kind == RPC_REQUEST;
+	return false;
 }
 
 void post_take(struct posts *self, struct exchange *exchange, const json_t *messages,
 	       bool batch, const struct server_context *context, const char *headers)
 {
-	size_t count = json_array_size(messages), open = 0;
-
-	for (size_t i = 0; i < count; i++)
-		open += needs_answer(json_array_get(messages, i));
 	struct post *post = post_create(self, exchange, batch);
+	bool answered = false;
+
 	snprintf(post->headers, sizeof post->headers, "%s", headers);
 	post->stateless = context->revision >= MCP_STATELESS;
-	post->open = open + 1; /* ours, until all are under way */
-	for (size_t i = 0; i < count; i++)
-		take_message(post, json_array_get(messages, i), context);
-	if (!open) {
+	post->open = 1; /* ours, until all are under way */
+	for (size_t i = 0; i < json_array_size(messages); i++)
+		answered |= take_message(post, json_array_get(messages, i), context);
+	if (!answered) {
 		http_on_gone(exchange, NULL, NULL);
 		http_reply(exchange, 202, "", NULL, "", 0);
 		post_destroy(post);

@@ -34,6 +34,6 @@ void posts_finish(struct posts *self);
 
 /* Answers with a JSON value (borrowed).  Ends the exchange. */
 void post_reply_json(struct exchange *exchange, int status, const char *headers,
-		     const json_t *message);
+		     json_t *message);
 
 #endif

@@ -42,7 +42,12 @@ int rpc_read(struct rpc *out, json_t *message, struct err *err)
 
 json_t *rpc_result(json_t *id, json_t *result)
 {
-	return json_pack("{ss sO so}", "jsonrpc", "2.0", "id", id, "result", result);
+	json_t *message = json_object(); /* json_pack() takes twice as long */
+
+	json_object_set_new_nocheck(message, "jsonrpc", json_string_nocheck("2.0"));
+	json_object_set_nocheck(message, "id", id);
+	json_object_set_new_nocheck(message, "result", result);
+	return message;
 }
 
 json_t *rpc_error(json_t *id, int code, const char *fmt, ...)

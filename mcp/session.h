@@ -27,12 +27,11 @@ const char *mcp_revision_name(enum mcp_revision revision);
 /* -1 when this server does not speak it, of either era. */
 int mcp_revision_find(const char *name);
 
-enum { SESSION_KEY_SIZE = 32, SESSION_ID_SIZE = 128, SESSIONS_ENDED_MAX = 1024 };
-
-struct sessions { /* embed it; key is set by the owner */
-	unsigned char key[SESSION_KEY_SIZE];
-	uint64_t ended[SESSIONS_ENDED_MAX]; /* serials, the newest ones */
-	size_t next;
+enum {
+	SESSION_KEY_SIZE = 32,
+	SESSION_ID_SIZE = 128,
+	SESSIONS_ENDED_MAX = 1024,
+	SESSIONS_OPENED_MAX = 64,
 };
 
 struct session {
@@ -40,11 +39,23 @@ struct session {
 	uint64_t serial;
 };
 
+struct opened { /* an id that was found good */
+	char id[SESSION_ID_SIZE];
+	struct session session;
+};
+
+struct sessions { /* embed it; key is set by the owner */
+	unsigned char key[SESSION_KEY_SIZE];
+	uint64_t ended[SESSIONS_ENDED_MAX]; /* serials, the newest ones */
+	size_t next;
+	struct opened opened[SESSIONS_OPENED_MAX]; /* of late, none of them ended */
+};
+
 /* A new session's id: visible ASCII. */
 void session_begin(struct sessions *self, enum mcp_revision revision,
 		   char id[SESSION_ID_SIZE]);
 /* 0 and *out, or -1 for an id that this server did not make or that has ended. */
-int session_find(const struct sessions *self, const char *id, struct session *out);
+int session_find(struct sessions *self, const char *id, struct session *out);
 void session_end(struct sessions *self, const struct session *session);
 
 #endif

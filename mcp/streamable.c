@@ -74,11 +74,22 @@ static void refuse(struct exchange *exchange, int status, int code, const char *
 
 /* ---- sessions ---- */
 
-/* The session that the request names; otherwise refuses it and returns -1. */
-static int require_session(struct streamable *self, struct exchange *exchange,
-			   struct session *out)
+struct version { /* MCP-Protocol-Version */
+	int len; /* or HEADER_* */
+	char text[64];
+};
+
+static void read_version(struct exchange *exchange, struct version *out)
 {
-	char id[SESSION_ID_SIZE], version[32];
+	out->len =
+	    http_header(exchange, "mcp-protocol-version", out->text, sizeof out->text);
+}
+
+/* The session that the request names; otherwise refuses it and returns -1. */
+static int check_session(struct streamable *self, struct exchange *exchange,
+			 const struct version *version, struct session *out)
+{
+	char id[SESSION_ID_SIZE];
 	int len = http_header(exchange, "mcp-session-id", id, sizeof id);
 
 	if (len == HEADER_ABSENT) {
@@ -92,17 +103,24 @@ static int require_session(struct streamable *self, struct exchange *exchange,
 		       "Session not found: send initialize again");
 		return -1;
 	}
-	if (http_header(exchange, "mcp-protocol-version", version, sizeof version) !=
-		HEADER_ABSENT &&
-	    mcp_revision_find(version) < 0) {
+	if (version->len != HEADER_ABSENT && mcp_revision_find(version->text) < 0) {
 		refuse(exchange, 400, RPC_TRANSPORT_ERROR,
 		       "Bad Request: Unsupported protocol version: %s; this server "
 		       "speaks %s to %s",
-		       version, mcp_revision_name(0),
+		       version->text, mcp_revision_name(0),
 		       mcp_revision_name(MCP_REVISION_COUNT - 1));
 		return -1;
 	}
 	return 0;
+}
+
+static int require_session(struct streamable *self, struct exchange *exchange,
+			   struct session *out)
+{
+	struct version version;
+
+	read_version(exchange, &version);
+	return check_session(self, exchange, &version, out);
 }
 
 /* ---- POST ---- */
@@ -127,8 +145,10 @@ static void hand_on(struct streamable *self, struct exchange *exchange,
 	struct server_context context = {.revision = revision, .session = session};
 	const struct claim user_claim =
 	    claim_of(exchange, self->user_header, user, sizeof user);
+	/* who has no name needs none to vouch for it */
 	const struct claim secret_claim =
-	    claim_of(exchange, PRINCIPAL_SECRET_HEADER, secret, sizeof secret);
+	    claim_of(exchange, self->user_header[0] ? PRINCIPAL_SECRET_HEADER : "",
+		     secret, sizeof secret);
 
 	if (workspaces_principal(self->workspaces, &user_claim, &secret_claim,
 				 &context.workspace, &context.refusal) < 0)
@@ -162,27 +182,31 @@ static const char *header_or_null(struct exchange *exchange, const char *name,
 }
 
 /* A single message: of which era is it, and may it pass? */
-static enum era decide(struct exchange *exchange, const struct rpc *rpc,
-		       struct era_verdict *verdict)
+static enum era decide(struct exchange *exchange, const struct rpc *rpc, bool claims,
+		       const struct version *version, struct era_verdict *verdict)
 {
-	char version[64], method[256], name[1024];
-	const struct era_headers headers = {
-	    .version = header_or_null(exchange, "mcp-protocol-version", version,
-				      sizeof version),
-	    .method = header_or_null(exchange, "mcp-method", method, sizeof method),
-	    .name = header_or_null(exchange, "mcp-name", name, sizeof name),
-	};
+	char method[256], name[1024];
+	struct era_headers headers = {.version =
+					  version->len >= 0 ? version->text : NULL};
 
+	if (claims) { /* only then they are looked at */
+		headers.method =
+		    header_or_null(exchange, "mcp-method", method, sizeof method);
+		headers.name = header_or_null(exchange, "mcp-name", name, sizeof name);
+	}
 	return era_decide(rpc, &headers, server_has_method, verdict);
 }
 
 static void take_one(struct streamable *self, struct exchange *exchange,
 		     const struct rpc *rpc, const json_t *messages)
 {
+	bool claims = era_claims(json_array_get(messages, 0));
 	struct session session;
+	struct version version;
 	struct era_verdict verdict;
 
-	switch (decide(exchange, rpc, &verdict)) {
+	read_version(exchange, &version);
+	switch (decide(exchange, rpc, claims, &version, &verdict)) {
 	case ERA_STATELESS:
 		hand_on(self, exchange, messages, false, verdict.revision, 0, "");
 		return;
@@ -198,7 +222,7 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 	}
 	if (rpc->kind == RPC_REQUEST && strcmp(rpc->method, "initialize") == 0)
 		take_initialize(self, exchange, rpc, messages);
-	else if (require_session(self, exchange, &session) == 0)
+	else if (check_session(self, exchange, &version, &session) == 0)
 		hand_on(self, exchange, messages, false, session.revision,
 			session.serial, "");
 }
@@ -250,7 +274,8 @@ static void take_body(struct streamable *self, struct exchange *exchange, json_t
 		post_reply_json(exchange, 400, "", message);
 		return;
 	}
-	json_auto_t *messages = json_pack("[O]", body);
+	json_auto_t *messages = json_array();
+	json_array_append(messages, body);
 	take_one(self, exchange, &rpc, messages);
 }
 

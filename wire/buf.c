@@ -37,6 +37,22 @@ void buf_text(struct buf *self, const char *text)
 	buf_add(self, text, strlen(text));
 }
 
+/* Many are written, and printf() takes long for one. */
+void buf_number(struct buf *self, long long number)
+{
+	char digits[24], *const end = digits + sizeof digits, *at = end;
+	unsigned long long rest = (unsigned long long)number;
+
+	if (number < 0)
+		rest = -rest;
+	do
+		*--at = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (number < 0)
+		*--at = '-';
+	buf_add(self, at, (size_t)(end - at));
+}
+
 void buf_printf(struct buf *self, const char *fmt, ...)
 {
 	va_list ap, again;

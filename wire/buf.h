@@ -17,6 +17,7 @@ struct buf { /* embed it; zero is an empty buffer (data is NULL until first used
 
 void buf_add(struct buf *self, const void *data, size_t size);
 void buf_text(struct buf *self, const char *text);
+void buf_number(struct buf *self, long long number);
 void buf_printf(struct buf *self, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Makes room for size more bytes and returns where they go; the caller sets

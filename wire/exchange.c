@@ -77,13 +77,39 @@ static int leave_callback(struct exchange *self)
 	return exchange_flush(self);
 }
 
-static void body_is_late(void *arg)
+static void await_bodies(struct http *http, int64_t usec)
 {
-	struct exchange *self = arg;
+	http->bodies_wait = true;
+	loop_timer_start(http->loop, &http->bodies, usec, exchange_refuse_late_bodies,
+			 http);
+}
 
+static void body_is_late(struct exchange *self)
+{
 	self->keep_alive = false;
 	http_error(self, 408, "", "the body was not complete after %d s; send it again",
 		   self->http->config.body_timeout_s);
+}
+
+/* One timer for all, as all wait equally long, and most bodies come with the head. */
+void exchange_refuse_late_bodies(void *arg)
+{
+	struct http *http = arg;
+	struct exchange *exchange;
+	int64_t now = loop_now_us(), next = 0;
+
+	LIST_FOREACH(exchange, &http->exchanges, link)
+	{
+		if (exchange->state != EXCHANGE_RECEIVING)
+			continue;
+		if (exchange->body_due_us <= now)
+			body_is_late(exchange);
+		else if (!next || exchange->body_due_us < next)
+			next = exchange->body_due_us;
+	}
+	http->bodies_wait = false;
+	if (next)
+		await_bodies(http, next - now);
 }
 
 /* A deadline for the whole: each piece that comes re-arms the one of lws. */
@@ -91,14 +117,14 @@ static void expect_body(struct exchange *self)
 {
 	if (self->expects_continue) /* lws never says it */
 		exchange_send_raw(self, "HTTP/1.1 100 Continue\r\n\r\n");
-	loop_timer_start(self->http->loop, &self->timer,
-			 self->http->config.body_timeout_s * LWS_USEC_PER_SEC,
-			 body_is_late, self);
+	const int64_t usec = self->http->config.body_timeout_s * LWS_USEC_PER_SEC;
+	self->body_due_us = loop_now_us() + usec;
+	if (!self->http->bodies_wait)
+		await_bodies(self->http, usec);
 }
 
 static void handle(struct exchange *self)
 {
-	loop_timer_stop(&self->timer);
 	self->state = EXCHANGE_HANDLING;
 	self->route->request(self, self->route->arg);
 }
@@ -113,8 +139,12 @@ int exchange_on_headers(struct http *http, struct lws *wsi)
 
 	self->in_callback = true;
 	bool framed = exchange_read_framing(self);
-	if (self->body_due && http->read_mark[fd] == pipeline_bytes_read(fd))
-		return -1; /* pipelined: see pipeline.h.  on_closed() cleans up */
+	if (self->body_due) {
+		self->head_round = loop_round(http->loop);
+		self->head_mark = pipeline_bytes_read(fd);
+		if (self->head_mark == http->read_mark[fd])
+			return -1; /* pipelined: see pipeline.h; on_closed() follows */
+	}
 	if (framed && exchange_admit(self) && self->route->begin)
 		self->route->begin(self, self->route->arg);
 	if (self->state == EXCHANGE_RECEIVING && self->body_due)
@@ -218,15 +248,28 @@ int http_header(struct exchange *self, const char *name, char *out, size_t size)
 	return header_copy(self->wsi, name, out, size);
 }
 
+/* True if one item of Accept is the type or a wildcard that covers it. */
+static bool covers(const char *range, const char *type)
+{
+	size_t len = strcspn(range, "; \t"), family = strcspn(type, "/") + 1;
+
+	if (len == strlen(type) && strncasecmp(range, type, len) == 0)
+		return true;
+	if (len == family + 1 && range[family] == '*')
+		return strncasecmp(range, type, family) == 0;
+	return len == 3 && strncmp(range, "*/*", 3) == 0;
+}
+
 bool http_accepts(struct exchange *self, const char *type)
 {
-	char family[64]; /* "text/" + "*" of text/event-stream */
-	int len = (int)strcspn(type, "/") + 1;
+	char value[512], *rest = value, *range;
 
-	lws_snprintf(family, sizeof family, "%.*s*", len, type);
-	return header_has(self->wsi, "accept", type) ||
-	       header_has(self->wsi, "accept", family) ||
-	       header_has(self->wsi, "accept", "*/*");
+	if (header_copy(self->wsi, "accept", value, sizeof value) < 0)
+		return false;
+	while ((range = strsep(&rest, ",")))
+		if (covers(range + strspn(range, " \t"), type))
+			return true;
+	return false;
 }
 
 const char *http_body(const struct exchange *self, size_t *size)

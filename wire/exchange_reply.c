@@ -18,8 +18,8 @@
 
 enum {
 	DISCARD_MAX = 8 * 1024 * 1024, /* unread body worth keeping a connection for */
-	LINGER_S = 1, /* else: time for the client to read the refusal */
-	HEAD_MAX = 4096,
+	LINGER_S = 1,    /* else: time for the client to read the refusal */
+	HEAD_ROOM = 256, /* enough for most */
 	ERROR_MAX = 500,
 };
 
@@ -91,7 +91,10 @@ static int complete(struct exchange *self)
 
 	if (self->body_due)
 		return keep_alive ? discard(self) : linger(self);
-	self->http->read_mark[fd] = pipeline_bytes_read(fd);
+	/* nothing was read since, if the answer goes out in the head's own round */
+	self->http->read_mark[fd] = self->head_round == loop_round(self->http->loop)
+					? self->head_mark
+					: pipeline_bytes_read(fd);
 	exchange_destroy(&self);
 	return !keep_alive || lws_http_transaction_completed(wsi) ? -1 : 0;
 }
@@ -165,25 +168,43 @@ static void finish(struct exchange *self)
 	self->state = EXCHANGE_FINISHING;
 }
 
+static void begin_head(struct buf *head, int status, const char *type)
+{
+	buf_reserve(head, HEAD_ROOM);
+	buf_text(head, "HTTP/1.1 ");
+	buf_number(head, status);
+	buf_text(head, " ");
+	buf_text(head, http_status_text(status));
+	if (type) {
+		buf_text(head, "\r\nContent-Type: ");
+		buf_text(head, type);
+	}
+	buf_text(head, "\r\n");
+}
+
+static void end_head(struct buf *head, const char *headers, bool keep_alive)
+{
+	buf_text(head, headers);
+	buf_text(head, keep_alive ? "\r\n" : "Connection: close\r\n\r\n");
+}
+
 void http_reply(struct exchange *self, int status, const char *headers,
 		const char *type, const void *body, size_t size)
 {
-	char head[HEAD_MAX], length[48] = "";
+	owned(buf_finish) struct buf head = {0};
 
 	settle_keep_alive(self);
-	if (status != 204) /* has no body by definition */
-		snprintf(length, sizeof length, "Content-Length: %zu\r\n", size);
-	int len =
-	    snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\n%s%s%s%s%s%s\r\n", status,
-		     http_status_text(status), type ? "Content-Type: " : "",
-		     type ? type : "", type ? "\r\n" : "", length, headers,
-		     self->keep_alive ? "" : "Connection: close\r\n");
-	if (len < 0 || len >= (int)sizeof head)
-		abort(); /* a bug: our own headers are too long */
+	begin_head(&head, status, type);
+	if (status != 204) { /* has no body by definition */
+		buf_text(&head, "Content-Length: ");
+		buf_number(&head, (long long)size);
+		buf_text(&head, "\r\n");
+	}
+	end_head(&head, headers, self->keep_alive);
 	if (strcmp(self->method, "HEAD") == 0)
 		size = 0;
 	finish(self);
-	queue(self, (const void *[]){head, body}, (size_t[]){(size_t)len, size}, 2);
+	queue(self, (const void *[]){head.data, body}, (size_t[]){head.size, size}, 2);
 }
 
 /* Controls and what is not ASCII come out escaped, so that the answer can be
@@ -242,19 +263,16 @@ static void keep_up(struct exchange *self)
 
 void http_stream(struct exchange *self, const char *headers)
 {
-	char head[HEAD_MAX];
+	owned(buf_finish) struct buf head = {0};
 
 	settle_keep_alive(self);
-	int len =
-	    snprintf(head, sizeof head,
-		     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-		     "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n%s%s%s\r\n",
-		     self->chunked_out ? "Transfer-Encoding: chunked\r\n" : "", headers,
-		     self->keep_alive ? "" : "Connection: close\r\n");
-	if (len < 0 || len >= (int)sizeof head)
-		abort(); /* a bug: our own headers are too long */
+	begin_head(&head, 200, "text/event-stream");
+	buf_text(&head, "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n");
+	if (self->chunked_out)
+		buf_text(&head, "Transfer-Encoding: chunked\r\n");
+	end_head(&head, headers, self->keep_alive);
 	self->state = EXCHANGE_STREAMING;
-	queue(self, (const void *[]){head}, (size_t[]){(size_t)len}, 1);
+	queue(self, (const void *[]){head.data}, (size_t[]){head.size}, 1);
 	buf_finish(&self->body);
 	/* not lws_http_mark_sse(): on HTTP/1 it leaves lws's 5 s deadline armed */
 	lws_http_headers_detach(self->wsi);

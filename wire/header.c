@@ -2,6 +2,7 @@
 #include "wire/header.h"
 
 #include <libwebsockets.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "wire/loop.h"
@@ -16,22 +17,48 @@ enum {
 	NAME_OFFSET = 8, /* before a custom name: its length in 16 bits, and links */
 };
 
-/* Asked for with every request, so looked up here first. */
-static const struct {
+struct token { /* a header that lws knows; its name is in lower case, with the colon */
 	const char *name;
-	enum lws_token_indexes token;
-} known[] = {
-    {"host", WSI_TOKEN_HOST},
-    {"origin", WSI_TOKEN_ORIGIN},
-    {"accept", WSI_TOKEN_HTTP_ACCEPT},
-    {"connection", WSI_TOKEN_CONNECTION},
-    {"upgrade", WSI_TOKEN_UPGRADE},
-    {"expect", WSI_TOKEN_HTTP_EXPECT},
-    {"content-type", WSI_TOKEN_HTTP_CONTENT_TYPE},
-    {"content-length", WSI_TOKEN_HTTP_CONTENT_LENGTH},
-    {"transfer-encoding", WSI_TOKEN_HTTP_TRANSFER_ENCODING},
-    {"http-version", WSI_TOKEN_HTTP}, /* not a header: "HTTP/1.1" */
+	size_t len;
+	enum lws_token_indexes index;
 };
+
+static int by_name(const void *a, const void *b)
+{
+	const struct token *left = a, *right = b;
+
+	if (left->len != right->len)
+		return left->len < right->len ? -1 : 1;
+	return memcmp(left->name, right->name, left->len);
+}
+
+struct tokens {
+	struct token all[WSI_TOKEN_COUNT];
+	size_t count;
+};
+
+static void sort_tokens(struct tokens *self)
+{
+	for (int i = 0; i < WSI_TOKEN_COUNT; i++) {
+		const char *name = (const char *)lws_token_to_string(i);
+		size_t len = name ? strlen(name) : 0;
+
+		if (len && name[len - 1] == ':')
+			self->all[self->count++] = (struct token){name, len, i};
+	}
+	qsort(self->all, self->count, sizeof *self->all, by_name);
+}
+
+/* lws tells only the name of a number, and every request asks for a dozen names. */
+static const struct token *find_token(const char *key, size_t key_len)
+{
+	static struct tokens tokens;
+	const struct token wanted = {.name = key, .len = key_len};
+
+	if (!tokens.count)
+		sort_tokens(&tokens);
+	return bsearch(&wanted, tokens.all, tokens.count, sizeof wanted, by_name);
+}
 
 static int trim(char *value, int len)
 {
@@ -73,9 +100,8 @@ static bool is_repeated(struct lws *wsi, const char *key, int key_len)
 		return true;
 	for (end = at + LOOP_HEAD_MAX - URI_OFFSET;
 	     lws_hdr_custom_length(wsi, key, key_len) >= 0; at++) {
-		while (at < end && memcmp(at, key, (size_t)key_len) != 0)
-			at++;
-		if (at == end || count == LIKENESSES_MAX) {
+		at = memmem(at, (size_t)(end - at), key, (size_t)key_len);
+		if (!at || count == LIKENESSES_MAX) {
 			again = true;
 			break;
 		}
@@ -111,22 +137,17 @@ int header_copy(struct lws *wsi, const char *name, char *out, size_t size)
 	int key_len = 0;
 
 	out[0] = '\0';
-	for (size_t i = 0; i < COUNT_OF(known); i++)
-		if (strcmp(known[i].name, name) == 0)
-			return copy_known(wsi, known[i].token, out, size);
+	if (strcmp(name, "http-version") == 0) /* not a header: "HTTP/1.1" */
+		return copy_known(wsi, WSI_TOKEN_HTTP, out, size);
 	for (; key_len < NAME_MAX_LEN && name[key_len]; key_len++)
 		key[key_len] = name[key_len] >= 'A' && name[key_len] <= 'Z'
 				   ? (char)(name[key_len] | 0x20)
 				   : name[key_len];
 	key[key_len++] = ':';
 	key[key_len] = '\0';
-	for (int i = 0; i < WSI_TOKEN_COUNT; i++) {
-		const unsigned char *token =
-		    lws_token_to_string((enum lws_token_indexes)i);
-
-		if (token && strcmp((const char *)token, key) == 0)
-			return copy_known(wsi, (enum lws_token_indexes)i, out, size);
-	}
+	const struct token *token = find_token(key, (size_t)key_len);
+	if (token)
+		return copy_known(wsi, token->index, out, size);
 	return copy_custom(wsi, key, key_len, out, size);
 }
 

@@ -274,6 +274,7 @@ void http_stop(struct http *self)
 
 	self->draining = self->stopped = true;
 	loop_timer_stop(&self->sweep);
+	loop_timer_stop(&self->bodies);
 	LIST_FOREACH(exchange, &self->exchanges, link)
 	{
 		exchange_tell_gone(exchange);

@@ -26,6 +26,8 @@ struct http {
 	struct lws_vhost *vhost;        /* owned by the lws context */
 	struct exchange_list exchanges; /* exchange::link */
 	struct loop_timer sweep;        /* looks for clients that take nothing */
+	struct loop_timer bodies;       /* for the body that is due first */
+	bool bodies_wait;               /* it is running */
 	int busy;                       /* length of exchanges */
 	int connections;
 	bool draining, stopped;
@@ -62,12 +64,15 @@ struct exchange {
 	const struct http_route *route;
 	const char *method;
 	char path[256];
-	unsigned long long body_left; /* of Content-Length */
+	unsigned long long body_left;             /* of Content-Length */
+	unsigned long long head_round, head_mark; /* when the head came, and
+						     pipeline_bytes_read() then */
 	struct buf body;
 	struct dechunk dechunk;
 	struct sendq out;
 	int64_t moved_us;        /* when the queue last moved or stopped being empty */
-	struct loop_timer timer; /* body deadline, comments or linger, by state */
+	int64_t body_due_us;     /* while RECEIVING; 0: no body was waited for */
+	struct loop_timer timer; /* discarding, comments or linger, by state */
 	struct callback gone, drained;
 	void *data; /* the route's */
 };
@@ -82,6 +87,8 @@ void exchange_destroy(struct exchange **self);
 /* Tells the owner, once, that there will be no answer to give. */
 void exchange_tell_gone(struct exchange *self);
 void exchange_kill(struct exchange *self);
+/* What bodies is to do. */
+void exchange_refuse_late_bodies(void *http);
 
 /* exchange_admit.c: the checks before a route sees anything. */
 /* Reads how the body is framed.  False: refused, and the connection ends with it,

@@ -1,5 +1,5 @@
 /*
- * json - reading JSON that somebody else wrote, into jansson values.
+ * json - reading JSON that somebody else wrote, into jansson values, and writing it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "wire/buf.h"
 #include "wire/err.h"
 
 /* Strict: UTF-8 and RFC 8259 as they are, NUL characters (backslash-u-0000) kept.
@@ -28,5 +29,8 @@ long long json_integer_of(const json_t *object, const char *key, long long fallb
 size_t json_count_of(const json_t *object, const char *key);
 /* Any bytes as a JSON string, cleaned where they are not UTF-8.  Caller owns. */
 json_t *json_string_lossy(const char *text, size_t size);
+
+/* Appends the value, compact, byte for byte as json_dumps() has it. */
+void json_write(struct buf *out, json_t *value);
 
 #endif

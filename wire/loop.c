@@ -14,6 +14,7 @@ enum { HEADER_TIMEOUT_S = 5 }; /* lws: headers, and the pause between body reads
 struct loop {
 	struct lws_context *lws;
 	bool stopping;
+	unsigned long long round;
 };
 
 struct loop_watch {
@@ -105,14 +106,20 @@ struct lws_context *loop_lws(struct loop *self)
 void loop_run(struct loop *self)
 {
 	self->stopping = false;
-	while (!self->stopping && lws_service(self->lws, 0) >= 0)
-		;
+	do
+		self->round++;
+	while (!self->stopping && lws_service(self->lws, 0) >= 0);
 }
 
 void loop_stop(struct loop *self)
 {
 	self->stopping = true;
 	lws_cancel_service(self->lws); /* timers fire before poll(): wake it */
+}
+
+unsigned long long loop_round(const struct loop *self)
+{
+	return self->round;
 }
 
 int loop_watch(struct loop *self, int fd, loop_fn *ready, void *arg,

@@ -35,6 +35,8 @@ struct lws_context *loop_lws(struct loop *self);
 void loop_destroy(struct loop **self);
 void loop_run(struct loop *self);
 void loop_stop(struct loop *self);
+/* Counts the rounds, from 1: in each, a descriptor is read at most once. */
+unsigned long long loop_round(const struct loop *self);
 
 /* Calls ready(arg) while fd is readable, and once at a hang-up with nothing left to
  * read (reading fails then, perhaps with EBADF).  Consumes fd, also on failure. */

@@ -24,6 +24,8 @@ unsigned long long pipeline_bytes_read(int fd)
 	do { /* until nothing arrived between the two questions */
 		before = after;
 		ioctl(fd, SIOCINQ, &unread);
+		if (!unread) /* what came in between would be */
+			return before;
 		after = received(fd);
 	} while (before != after);
 	return after - (unsigned long long)unread;

@@ -2,6 +2,7 @@
 #include "wire/json.h"
 
 #include "testing.h"
+#include "wire/mem.h"
 
 #define FFFD "\xef\xbf\xbd"
 
@@ -70,6 +71,39 @@ CASE(lossy_parsing_still_fails_on_what_is_not_json)
 				 -1);
 }
 
+static void check_writing(const char *text)
+{
+	owned(buf_finish) struct buf written = {0};
+	json_auto_t *value = NULL;
+	struct err err;
+
+	buf_text(&written, "> "); /* it appends */
+	assert_int_equal(json_parse(&value, text, strlen(text), &err), 0);
+	json_write(&written, value);
+	owned(free_text) char *wanted =
+	    json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	assert_string_equal(buf_str(&written) + 2, wanted);
+}
+
+CASE(what_is_written_is_what_jansson_writes)
+{
+	static const char *const texts[] = {
+	    "{}",
+	    "[]",
+	    "[[],{},[{}]]",
+	    "{\"a\":1,\"b\":[true,false,null],\"c\":{\"d\":\"e\"},\"\":\"\"}",
+	    "[0,-1,10,9223372036854775807,-9223372036854775808]",
+	    "[0.0,-0.5,1e300,1.5e-7,3.14159265358979]",
+	    "\"\"",
+	    "\"quote \\\" backslash \\\\ slash / \\b\\f\\n\\r\\t\"",
+	    "\"\\u0000 \\u0001 \\u001f \\u007f \\u00e9 \\u2028 \\ud83d\\ude00\"",
+	    "{\"\\n\\\"key\":\"\\\\\"}",
+	};
+
+	for (size_t i = 0; i < COUNT_OF(texts); i++)
+		check_writing(texts[i]);
+}
+
 CASE(deep_nesting_is_refused_not_followed)
 {
 	static char deep[100000];
@@ -93,5 +127,6 @@ RUN(cmocka_unit_test(strict_parsing_names_the_place),
     cmocka_unit_test(strict_parsing_keeps_nul),
     cmocka_unit_test(lossy_parsing_repairs_bytes_and_escapes),
     cmocka_unit_test(lossy_parsing_still_fails_on_what_is_not_json),
+    cmocka_unit_test(what_is_written_is_what_jansson_writes),
     cmocka_unit_test(deep_nesting_is_refused_not_followed),
     cmocka_unit_test(any_bytes_become_a_string))

@@ -29,6 +29,7 @@ CASE(a_foreign_a_changed_and_a_cut_id_are_unknown)
 
 	session_begin(&sessions, MCP_2025_11_25, id);
 	assert_int_equal(session_find(&other, id, &session), -1);
+	assert_int_equal(session_find(&sessions, id, &session), 0);
 	for (size_t i = 0; i < strlen(id); i++) {
 		memcpy(changed, id, sizeof changed);
 		changed[i] = changed[i] == 'A' ? 'Q' : 'A';
@@ -54,6 +55,34 @@ CASE(an_ended_session_stays_ended_and_others_live)
 	assert_int_equal(session_find(&sessions, second, &b), 0);
 }
 
+/* More than are kept at once, so that they take each other's places. */
+CASE(many_sessions_are_found_again_and_again)
+{
+	enum { MANY = SESSIONS_OPENED_MAX * 3, ENDED = 7 };
+	static char ids[MANY][SESSION_ID_SIZE];
+	static uint64_t serials[MANY];
+	struct session session;
+
+	for (int i = 0; i < MANY; i++) {
+		session_begin(&sessions, (enum mcp_revision)(i % MCP_STATELESS),
+			      ids[i]);
+		assert_int_equal(session_find(&sessions, ids[i], &session), 0);
+		serials[i] = session.serial;
+		if (i % ENDED == 0)
+			session_end(&sessions, &session);
+	}
+	for (int i = 0; i < MANY * 2; i++) {
+		int at = i / 2; /* each twice in a row */
+		int found = session_find(&sessions, ids[at], &session);
+
+		assert_int_equal(found, at % ENDED == 0 ? -1 : 0);
+		if (found < 0)
+			continue;
+		assert_int_equal(session.revision, at % MCP_STATELESS);
+		assert_true(session.serial == serials[at]);
+	}
+}
+
 CASE(revisions_are_known_by_name)
 {
 	for (int i = 0; i < MCP_REVISION_COUNT; i++)
@@ -65,4 +94,5 @@ CASE(revisions_are_known_by_name)
 RUN(cmocka_unit_test(a_session_is_found_by_its_id_alone),
     cmocka_unit_test(a_foreign_a_changed_and_a_cut_id_are_unknown),
     cmocka_unit_test(an_ended_session_stays_ended_and_others_live),
+    cmocka_unit_test(many_sessions_are_found_again_and_again),
     cmocka_unit_test(revisions_are_known_by_name))

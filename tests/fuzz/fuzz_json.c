@@ -5,13 +5,24 @@
 #include "fuzz.h"
 #include "texts.h"
 
-static void check_round_trip(const json_t *value)
+static void check_writing(json_t *value)
+{
+	owned(free_text) char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	owned(buf_finish) struct buf written = {0};
+
+	json_write(&written, value);
+	MUST(text && strcmp(buf_str(&written), text) == 0);
+	MUST(strlen(text) == written.size);
+}
+
+static void check_round_trip(json_t *value)
 {
 	owned(free_text) char *text = json_dumps(value, JSON_ENCODE_ANY);
 	json_t *again;
 	struct err err;
 
 	MUST(text);
+	check_writing(value);
 	MUST(json_parse(&again, text, strlen(text), &err) == 0);
 	MUST(json_equal(value, again));
 	json_decref(again);
