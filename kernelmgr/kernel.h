@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "kernelmgr/lastwords.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/states.h"
 #include "wire/err.h"
@@ -63,6 +64,8 @@ struct kernel_owner {
 	/* A verified message; message lives until the function returns. */
 	void (*message)(enum kernel_channel channel, const struct jmsg *message,
 			void *arg);
+	/* After its end, what it had written that no message brought. */
+	lastwords_fn *last_words;
 	/* All its output has been delivered; the kernel is gone when this returns. */
 	void (*dead)(const struct kernel_death *death, void *arg);
 	void *arg;

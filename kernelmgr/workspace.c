@@ -161,6 +161,25 @@ static void on_message(enum kernel_channel channel, const struct jmsg *message,
 		outputs_add_late(&self->late, message);
 }
 
+static void on_last_words(const struct lastwords_rest *rest, void *arg)
+{
+	struct workspace *self = arg;
+	struct call *call = running(self);
+	struct clip *to = &self->late;
+	owned(buf_finish) struct buf text = {0};
+
+	if (call)
+		to = rest->is_err ? &call->outputs.err : &call->outputs.out;
+	if (rest->lost)
+		buf_printf(&text,
+			   "\n[... %llu bytes of output were lost with the kernel "
+			   "...]\n",
+			   (unsigned long long)rest->lost);
+	utf8_clean(&text, rest->text, rest->size);
+	clip_add(to, buf_str(&text), text.size);
+	to->total += (size_t)rest->lost; /* those that are left out count too */
+}
+
 /* Tells the next call what became of the kernel that it would have expected. */
 static void note_death(struct workspace *self, const struct kernel_death *death)
 {
@@ -209,6 +228,7 @@ static int start_kernel(struct workspace *self, struct err *err)
 	const struct kernel_owner owner = {.ready = on_ready,
 					   .begun = on_begun,
 					   .message = on_message,
+					   .last_words = on_last_words,
 					   .dead = on_dead,
 					   .arg = self};
 
