@@ -2,6 +2,7 @@
 #include "mcp/session.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const revisions[] = {
@@ -36,6 +37,56 @@ int mcp_revision_find(const char *name)
 			return i;
 	return -1;
 }
+
+/* ---- those that ended ---- */
+
+#define ENDED "ended %016llx"
+
+static void remember(struct sessions *self, uint64_t serial)
+{
+	self->ended[self->next] = serial;
+	self->next = (self->next + 1) % SESSIONS_ENDED_MAX;
+}
+
+static void read_ended(const char *line, void *arg)
+{
+	unsigned long long serial;
+
+	if (sscanf(line, "ended %16llx", &serial) == 1)
+		remember(arg, serial);
+}
+
+static void write_ended(FILE *to, void *arg)
+{
+	const struct sessions *self = arg;
+
+	for (size_t i = 0; i < SESSIONS_ENDED_MAX; i++) { /* the oldest first */
+		uint64_t serial = self->ended[(self->next + i) % SESSIONS_ENDED_MAX];
+
+		if (serial)
+			fprintf(to, ENDED "\n", (unsigned long long)serial);
+	}
+}
+
+int sessions_open(struct sessions *self, const char *state_dir, struct err *err)
+{
+	return notes_open(&self->notes, state_dir, "sessions.ended", read_ended,
+			  write_ended, self, err);
+}
+
+void sessions_close(struct sessions *self)
+{
+	notes_close(&self->notes);
+	explicit_bzero(self->key, sizeof self->key);
+}
+
+void session_end(struct sessions *self, const struct session *session)
+{
+	remember(self, session->serial);
+	notes_add(&self->notes, ENDED, (unsigned long long)session->serial);
+}
+
+/* ---- ids ---- */
 
 void session_begin(struct sessions *self, enum mcp_revision revision,
 		   char id[SESSION_ID_SIZE])
@@ -72,10 +123,4 @@ int session_find(const struct sessions *self, const char *id, struct session *ou
 		if (self->ended[i] == out->serial)
 			return -1;
 	return 0;
-}
-
-void session_end(struct sessions *self, const struct session *session)
-{
-	self->ended[self->next] = session->serial;
-	self->next = (self->next + 1) % SESSIONS_ENDED_MAX;
 }
