@@ -10,6 +10,7 @@
 #include "wire/json.h"
 #include "wire/log.h"
 #include "wire/mem.h"
+#include "wire/words.h"
 
 enum {
 	EXIT_NOT_RUN = 125,
@@ -76,14 +77,17 @@ int call_create(struct call **out, struct workspace *workspace, const char *code
 		void *arg, struct err *err)
 {
 	const struct config *config = workspace->place->config;
+	/* The head of the queue has the kernel. */
+	size_t waiting = workspace->waiting ? workspace->waiting - 1 : 0;
 
 	if (workspace->draining)
 		return err_set(err, ERR_KERNEL, "Vivarium is stopping");
-	if (workspace->waiting >= (size_t)config->queue_limit)
+	if (waiting >= (size_t)config->queue_limit)
 		return err_set(err, ERR_LIMIT,
-			       "%zu calls wait in workspace %s already "
+			       "%zu call%s in workspace %s already "
 			       "(VIVARIUM_QUEUE_LIMIT); try again later",
-			       workspace->waiting, workspace->name);
+			       waiting, waiting == 1 ? " waits" : "s wait",
+			       workspace->name);
 
 	struct call *self = xcalloc(1, sizeof *self);
 	self->workspace = workspace;
@@ -143,9 +147,9 @@ static void deliver(void *arg)
 		    pictures_results(self->pictures, &outcome.picture_count);
 	/* Durations, sizes and outcomes; never code or output. */
 	log_info(self->workspace->name,
-		 "cell %llu: %lld ms, exit code %d, %zu bytes of code", self->cell,
+		 "cell %llu: %lld ms, exit code %d, %zu byte%s of code", self->cell,
 		 (long long)outcome.duration_us / 1000, self->exit_code,
-		 self->code.size);
+		 self->code.size, plural_s(self->code.size));
 	TAILQ_REMOVE(&self->workspace->finishing, self, link);
 	journal_ended(self->workspace->place->journal, self->noted);
 	self->done(&outcome, self->arg);

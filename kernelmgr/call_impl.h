@@ -49,7 +49,7 @@ struct workspace {
 	struct kernel *kernel;       /* NULL when there is none */
 	struct call_queue calls;     /* call::link; the head has the kernel */
 	struct call_queue finishing; /* call::link; their pictures are in work */
-	size_t waiting;              /* in calls */
+	size_t waiting;              /* in calls, the head included */
 	bool draining;
 	unsigned long long cells;
 	json_t *summary;   /* of the last reply: what a crash would lose */

@@ -9,6 +9,7 @@
 
 #include "kernelmgr/notes.h"
 #include "wire/mem.h"
+#include "wire/words.h"
 
 enum { NAME_BYTES = 65 };
 
@@ -214,7 +215,7 @@ void journal_tell_lost(struct journal *self, const char *workspace, struct buf *
 	if (waiting)
 		buf_printf(out, "%s%zu call%s that waited",
 			   out->size == start ? "Vivarium was killed; lost: " : ", ",
-			   waiting, waiting == 1 ? "" : "s");
+			   waiting, plural_s(waiting));
 	if (out->size > start)
 		buf_text(out, ", and all variables.\n");
 	else if (self && find_workspace(&self->ended, workspace))

@@ -10,6 +10,7 @@
 #include "wire/log.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
+#include "wire/words.h"
 
 enum {
 	NAMES_LISTED = 12,
@@ -172,9 +173,8 @@ static void on_last_words(const struct lastwords_rest *rest, void *arg)
 		to = rest->is_err ? &call->outputs.err : &call->outputs.out;
 	if (rest->lost)
 		buf_printf(&text,
-			   "\n[... %llu bytes of output were lost with the kernel "
-			   "...]\n",
-			   (unsigned long long)rest->lost);
+			   "\n[... %llu byte%s of output went with the kernel ...]\n",
+			   (unsigned long long)rest->lost, plural_s(rest->lost));
 	utf8_clean(&text, rest->text, rest->size);
 	clip_add(to, buf_str(&text), text.size);
 	to->total += (size_t)rest->lost; /* those that are left out count too */
@@ -236,9 +236,9 @@ static int start_kernel(struct workspace *self, struct err *err)
 
 	if (self->place->kernels_alive >= max)
 		return err_set(err, ERR_LIMIT,
-			       "%zu kernels are alive already (VIVARIUM_MAX_KERNELS); "
+			       "%zu kernel%s alive already (VIVARIUM_MAX_KERNELS); "
 			       "try again when one has stopped",
-			       max);
+			       max, max == 1 ? " is" : "s are");
 	if (kernel_create(&self->kernel, &self->place->kernels, self->name, self->dir,
 			  &owner, err) < 0)
 		return -1;
@@ -287,7 +287,7 @@ static bool recycle(struct workspace *self, struct call *head)
 		return false;
 	}
 	buf_printf(&head->notice, "fresh: threw away %zu name%s", count_names(self),
-		   count_names(self) == 1 ? "" : "s");
+		   plural_s(count_names(self)));
 	workspace_list_names(self, &head->notice);
 	buf_text(&head->notice, "; this call runs in a new kernel.\n");
 	forget_names(self);

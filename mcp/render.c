@@ -9,6 +9,7 @@
 #include "wire/json.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
+#include "wire/words.h"
 
 enum {
 	NAME_SHOWN = 64,    /* characters of one name in the footer */
@@ -162,8 +163,9 @@ static void add_picture_words(struct buf *text, const struct outcome *outcome)
 	}
 	if (outcome->pictures_left_out)
 		buf_printf(&words,
-			   "%zu more pictures are not shown (VIVARIUM_MAX_IMAGES).\n",
-			   outcome->pictures_left_out);
+			   "%zu more picture%s not shown (VIVARIUM_MAX_IMAGES).\n",
+			   outcome->pictures_left_out,
+			   outcome->pictures_left_out == 1 ? " is" : "s are");
 	add_section(text, "", &words);
 }
 
@@ -266,7 +268,7 @@ static void add_background(struct buf *text, const json_t *summary)
 			   children == 1 ? "" : "es");
 	if (threads)
 		buf_printf(text, "%s%zu thread%s", children ? ", " : "", threads,
-			   threads == 1 ? "" : "s");
+			   plural_s(threads));
 	buf_text(text, "\n");
 }
 
