@@ -10,7 +10,7 @@ import re
 import signal
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -607,6 +607,24 @@ def test_a_thread_that_prints_later_is_shown_with_the_next_call(
 
 
 # ---- structure ----
+
+
+def members(value: object, key: str) -> Iterator[object]:
+    """Every value of that key, at any depth."""
+    if isinstance(value, dict):
+        yield from (found for name, found in value.items() if name == key)
+        for inner in value.values():
+            yield from members(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from members(inner, key)
+
+
+def test_no_schema_has_a_list_of_types(client: Client) -> None:
+    """Some model providers refuse it."""
+    for tool in client.request("tools/list")["tools"]:
+        for schema in tool["inputSchema"], tool["outputSchema"]:
+            assert not [kind for kind in members(schema, "type") if isinstance(kind, list)]
 
 
 def test_the_structure_agrees_with_the_text_and_its_schema(client: Client) -> None:
