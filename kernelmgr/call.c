@@ -399,6 +399,11 @@ static void describe_death(struct call *self, const struct kernel_death *death)
 			   self->end == CALL_TIMED_OUT ? "Timed out" : "Cancelled",
 			   self->interrupted_s,
 			   seconds_run(self) - self->interrupted_s);
+	else if (self->state == CALL_IDLED && death->requested)
+		buf_printf(notice,
+			   "The kernel was idle after this cell, but did not answer "
+			   "within %.0f s: it was killed.",
+			   rows[CALL_IDLED].deadline_s);
 	else
 		buf_printf(notice, "The kernel %s while this cell ran.", death->words);
 	buf_text(notice, " Its variables are gone");
