@@ -132,6 +132,7 @@ static void deliver(void *arg)
 	    .end = self->end,
 	    .exit_code = self->exit_code,
 	    .notice = buf_str(&self->notice),
+	    .notice_before = self->notice_before,
 	    .outputs = &self->outputs,
 	    .late = buf_str(&self->late),
 	    .pictures_left_out =
@@ -323,11 +324,11 @@ void call_send(struct call *self)
 		call_fail(self, "%s", err.msg);
 		return;
 	}
-	if (!self->cell)
-		self->cell = ++workspace->cells;
+	self->cell = ++workspace->cells;
 	journal_begun(workspace->place->journal, self->noted, self->cell);
 	buf_add(&self->notice, buf_str(&workspace->notice), workspace->notice.size);
 	buf_finish(&workspace->notice);
+	self->notice_before = self->notice.size;
 	clip_render(&workspace->late, &self->late);
 	clip_finish(&workspace->late);
 	workspace->late = (struct clip){.limit = workspace->late.limit};
@@ -377,6 +378,15 @@ void call_on_begun(struct call *self)
 		set_state(self, CALL_RUNNING, "begun");
 }
 
+/* The kernel numbers its cells, and it is its numbers that the user sees. */
+static void take_number(struct call *self)
+{
+	long long number = self->outputs.execution_count;
+
+	if (number > 0)
+		self->cell = self->workspace->cells = (unsigned long long)number;
+}
+
 void call_on_message(struct call *self, enum kernel_channel channel,
 		     const struct jmsg *message)
 {
@@ -385,6 +395,7 @@ void call_on_message(struct call *self, enum kernel_channel channel,
 		outputs_add(&self->outputs, message);
 	else if (strcmp(message->type, "execute_reply") == 0)
 		outputs_reply(&self->outputs, message);
+	take_number(self);
 	look(self);
 }
 

@@ -213,6 +213,10 @@ static void on_dead(const struct kernel_death *death, void *arg)
 		note_death(self, death);
 		call_starting(call); /* none of it ran: a new kernel may have it */
 	} else if (call) {
+		buf_printf(&self->notice,
+			   "This call runs in a new kernel, since the earlier one "
+			   "ended in cell %llu.\n",
+			   call->cell);
 		call_on_death(call, death);
 	} else if (head && head->state == CALL_STARTING && !death->started) {
 		call_fail(head, "The kernel %s.", death->words);
@@ -243,6 +247,7 @@ static int start_kernel(struct workspace *self, struct err *err)
 			  &owner, err) < 0)
 		return -1;
 	self->place->kernels_alive++;
+	self->cells = 0; /* it counts from 1, and so do we: Out[n] is cell n */
 	return 0;
 }
 

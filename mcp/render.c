@@ -175,10 +175,11 @@ static void build_text(struct buf *text, const struct outcome *outcome,
 	struct buf late = {.data = (char *)(uintptr_t)outcome->late,
 			   .size = strlen(outcome->late)};
 
-	/* What went wrong comes first: many clients show nothing else. */
+	buf_add(text, outcome->notice, outcome->notice_before);
+	/* What went wrong comes before the output: some clients show nothing else. */
 	add_headline(text, outcome, parts);
 	buf_text(text, preface);
-	buf_text(text, outcome->notice);
+	buf_text(text, outcome->notice + outcome->notice_before);
 	add_section(text, "Output that came after the cell before this one:\n", &late);
 	add_section(text, "", &parts->out);
 	add_section(text, "stderr:\n", &parts->err);
