@@ -606,6 +606,41 @@ def test_a_thread_that_prints_later_is_shown_with_the_next_call(
     assert sum("said late" in text for text in texts) == 1
 
 
+# ---- shell commands ----
+
+
+def test_a_shell_command_is_a_program_in_a_terminal_without_its_line_ends(client: Client) -> None:
+    result = client.run("!printf 'a\\nb\\tc\\r\\nd'; test -t 1 && echo terminal")
+    assert result.data["stdout"] == "a\nb\tc\r\ndterminal\n"
+    assert client.run("!echo err >&2; exit 3").data["stdout"] == "err\n"
+    assert client.run("_exit_code").data["result"] == "3"
+    assert client.run("!kill -9 $$").data["end"] == "ok"
+    assert client.run("_exit_code").data["result"] == "-9"
+
+
+def test_a_shell_command_sees_the_names_of_who_calls_it(client: Client) -> None:
+    code = "cmd = 'global'\ndef f(name):\n    !echo {name} $cmd\nf('local')"
+    assert client.run(code).data["stdout"] == "local global\n"
+
+
+def test_no_character_of_a_shell_command_is_cut(client: Client) -> None:
+    code = "!yes é€😀 | head -n 100000"
+    result = client.run(code, timeout_seconds=50)
+    assert "\ufffd" not in result.data["stdout"]
+    assert f"of {100_000 * 4} characters left out" in result.data["stdout"]
+
+
+def test_a_shell_command_ends_though_it_leaves_a_process_in_its_terminal(client: Client) -> None:
+    assert client.run("!sleep 50 & echo begun").data["stdout"] == "begun\n"
+
+
+def test_a_shell_command_is_interrupted(client: Client) -> None:
+    result = client.run("!echo begun; sleep 50", timeout_seconds=1)
+    assert result.exit_code == 124
+    assert result.data["stdout"].startswith("begun\n")
+    assert result.data["end"] == "timed_out"
+
+
 # ---- structure ----
 
 
