@@ -10,6 +10,7 @@
 #include "wire/json.h"
 #include "wire/log.h"
 #include "wire/mem.h"
+#include "wire/words.h"
 
 enum {
 	EXIT_NOT_RUN = 125,
@@ -76,14 +77,17 @@ int call_create(struct call **out, struct workspace *workspace, const char *code
 		void *arg, struct err *err)
 {
 	const struct config *config = workspace->place->config;
+	/* The head of the queue has the kernel. */
+	size_t waiting = workspace->waiting ? workspace->waiting - 1 : 0;
 
 	if (workspace->draining)
 		return err_set(err, ERR_KERNEL, "Vivarium is stopping");
-	if (workspace->waiting >= (size_t)config->queue_limit)
+	if (waiting >= (size_t)config->queue_limit)
 		return err_set(err, ERR_LIMIT,
-			       "%zu calls wait in workspace %s already "
+			       "%zu call%s in workspace %s already "
 			       "(VIVARIUM_QUEUE_LIMIT); try again later",
-			       workspace->waiting, workspace->name);
+			       waiting, waiting == 1 ? " waits" : "s wait",
+			       workspace->name);
 
 	struct call *self = xcalloc(1, sizeof *self);
 	self->workspace = workspace;
@@ -130,6 +134,7 @@ static void deliver(void *arg)
 	    .end = self->end,
 	    .exit_code = self->exit_code,
 	    .notice = buf_str(&self->notice),
+	    .notice_before = self->notice_before,
 	    .outputs = &self->outputs,
 	    .late = buf_str(&self->late),
 	    .pictures_left_out =
@@ -146,9 +151,9 @@ static void deliver(void *arg)
 		    pictures_results(self->pictures, &outcome.picture_count);
 	/* Durations, sizes and outcomes; never code or output. */
 	log_info(self->workspace->name,
-		 "cell %llu: %lld ms, exit code %d, %zu bytes of code", self->cell,
+		 "cell %llu: %lld ms, exit code %d, %zu byte%s of code", self->cell,
 		 (long long)outcome.duration_us / 1000, self->exit_code,
-		 self->code.size);
+		 self->code.size, plural_s(self->code.size));
 	TAILQ_REMOVE(&self->workspace->finishing, self, link);
 	journal_ended(self->workspace->place->journal, self->noted);
 	self->done(&outcome, self->arg);
@@ -199,6 +204,16 @@ static void end_run(struct call *self, const char *why)
 	begin_pictures(self);
 }
 
+/* What its kernel began with belongs to what was before it. */
+static void tell_restored(struct call *self)
+{
+	bool nothing_else = self->notice.size == self->notice_before;
+
+	saving_tell_restored(self->workspace, self->outputs.summary, &self->notice);
+	if (nothing_else)
+		self->notice_before = self->notice.size;
+}
+
 static void judge(struct call *self)
 {
 	const struct outputs *outputs = &self->outputs;
@@ -208,6 +223,7 @@ static void judge(struct call *self)
 	if (code < 0 || code > 255) /* no kernel of ours says that */
 		code = 1;
 	self->exit_code = (int)code;
+	tell_restored(self);
 	if (self->end == CALL_TIMED_OUT)
 		self->exit_code = EXIT_TIMED_OUT;
 	else if (self->end == CALL_CANCELLED)
@@ -221,8 +237,10 @@ static void judge(struct call *self)
 			   self->interrupted_s);
 	if (self->end == CALL_CANCELLED && self->workspace->draining)
 		buf_text(&self->notice,
-			 "Vivarium is stopping: the cell was interrupted "
-			 "and all variables are lost.\n");
+			 self->workspace->saving.store
+			     ? "Vivarium is stopping: the cell was interrupted.\n"
+			     : "Vivarium is stopping: the cell was interrupted "
+			       "and all variables are lost.\n");
 	else if (self->end == CALL_CANCELLED)
 		buf_text(&self->notice, "Cancelled: the cell was interrupted. The "
 					"kernel lives: its variables are kept.\n");
@@ -236,7 +254,6 @@ static void judge(struct call *self)
 		    self->workspace->saving.store
 			? " and the next call starts a new one"
 			: " and its variables are gone");
-	saving_tell_restored(self->workspace, outputs->summary, &self->notice);
 }
 
 /* ---- pictures ---- */
@@ -327,11 +344,11 @@ void call_send(struct call *self)
 		call_fail(self, "%s", err.msg);
 		return;
 	}
-	if (!self->cell)
-		self->cell = ++workspace->cells;
+	self->cell = ++workspace->cells;
 	journal_begun(workspace->place->journal, self->noted, self->cell);
 	buf_add(&self->notice, buf_str(&workspace->notice), workspace->notice.size);
 	buf_finish(&workspace->notice);
+	self->notice_before = self->notice.size;
 	clip_render(&workspace->late, &self->late);
 	clip_finish(&workspace->late);
 	workspace->late = (struct clip){.limit = workspace->late.limit};
@@ -356,21 +373,9 @@ void call_cancel(struct call *self)
 		interrupt(self, CALL_CANCELLED);
 }
 
-/* The kernel counts its cells itself: an empty one does not count. */
-static void take_count(struct call *self)
-{
-	long long count = self->outputs.execution_count;
-
-	if (count > 0)
-		self->cell = self->workspace->cells = (unsigned long long)count;
-}
-
 static void look(struct call *self)
 {
 	const struct outputs *outputs = &self->outputs;
-
-	if (outputs->replied)
-		take_count(self);
 
 	if (self->state == CALL_SENT && outputs->busy)
 		set_state(self, CALL_RUNNING, "busy");
@@ -393,6 +398,15 @@ void call_on_begun(struct call *self)
 		set_state(self, CALL_RUNNING, "begun");
 }
 
+/* The kernel numbers its cells, and it is its numbers that the user sees. */
+static void take_number(struct call *self)
+{
+	long long number = self->outputs.execution_count;
+
+	if (number > 0)
+		self->cell = self->workspace->cells = (unsigned long long)number;
+}
+
 void call_on_message(struct call *self, enum kernel_channel channel,
 		     const struct jmsg *message)
 {
@@ -401,6 +415,7 @@ void call_on_message(struct call *self, enum kernel_channel channel,
 		outputs_add(&self->outputs, message);
 	else if (strcmp(message->type, "execute_reply") == 0)
 		outputs_reply(&self->outputs, message);
+	take_number(self);
 	look(self);
 }
 
@@ -415,6 +430,11 @@ static void describe_death(struct call *self, const struct kernel_death *death)
 			   self->end == CALL_TIMED_OUT ? "Timed out" : "Cancelled",
 			   self->interrupted_s,
 			   seconds_run(self) - self->interrupted_s);
+	else if (self->state == CALL_IDLED && death->requested)
+		buf_printf(notice,
+			   "The kernel was idle after this cell, but did not answer "
+			   "within %.0f s: it was killed.",
+			   rows[CALL_IDLED].deadline_s);
 	else
 		buf_printf(notice, "The kernel %s while this cell ran.", death->words);
 	buf_text(notice, " The next call starts a new one");

@@ -63,8 +63,9 @@ enum call_back {
 
 struct outcome { /* all of it is borrowed from the call */
 	enum call_end end;
-	int exit_code;      /* 0; 1 exception; n sys.exit(n); 124; 128+signal */
-	const char *notice; /* whole lines about restarts, timeouts, losses; "" */
+	int exit_code;        /* 0; 1 exception; n sys.exit(n); 124; 128+signal */
+	const char *notice;   /* whole lines about restarts, timeouts, losses; "" */
+	size_t notice_before; /* bytes of it that tell what was before the run */
 	const struct outputs *outputs;
 	const char *late;               /* output that came between the calls; "" */
 	const struct picture *pictures; /* displays first, then files */
@@ -72,7 +73,7 @@ struct outcome { /* all of it is borrowed from the call */
 	const struct files_list *wrote;     /* new and changed files */
 	const struct files_scan *workspace; /* all files, after */
 	int64_t duration_us;                /* of the run, not of the queue */
-	unsigned long long cell;            /* counts the calls run in the workspace */
+	unsigned long long cell;            /* n of the kernel's Out[n] */
 	const json_t *back;                 /* what it went back to; else NULL */
 };
 

@@ -35,6 +35,7 @@ struct call {
 	enum call_end end;
 	int exit_code;
 	struct buf notice, late;
+	size_t notice_before;
 	struct outputs outputs;
 	struct files_scan before, after;
 	struct files_list wrote;
@@ -63,11 +64,11 @@ struct workspace {
 	struct saving saving;
 	struct call_queue calls;     /* call::link; the head has the kernel */
 	struct call_queue finishing; /* call::link; their pictures are in work */
-	size_t waiting;              /* in calls */
+	size_t waiting;              /* in calls, the head included */
 	bool draining;
-	unsigned long long cells;
-	json_t *summary;   /* of the last reply: what a crash would lose */
-	struct buf notice; /* for the next call */
+	unsigned long long cells; /* number of the last one in this kernel */
+	json_t *summary;          /* of the last reply: what a crash would lose */
+	struct buf notice;        /* for the next call */
 	struct loop_timer idle;
 	bool idle_stopped; /* by the idle timer */
 	struct clip late;  /* output that belongs to no open call */

@@ -11,6 +11,7 @@
 
 #include "wire/log.h"
 #include "wire/mem.h"
+#include "wire/words.h"
 
 enum opt_type { OPT_TEXT, OPT_INT, OPT_SWITCH, OPT_CHOICE };
 
@@ -192,8 +193,9 @@ static int set(struct config *self, const struct opt *opt, const char *name,
 		break;
 	}
 	if ((int64_t)len < opt->min || (int64_t)len > opt->max)
-		return err_set(err, ERR_CONFIG, "%s has %zu bytes, not %lld to %lld",
-			       name, len, (long long)opt->min, (long long)opt->max);
+		return err_set(err, ERR_CONFIG, "%s has %zu byte%s, not %lld to %lld",
+			       name, len, plural_s(len), (long long)opt->min,
+			       (long long)opt->max);
 	memcpy((char *)self + opt->at, text, len + 1);
 	return 0;
 }

@@ -16,6 +16,7 @@
 
 #include "wire/mem.h"
 #include "wire/utf8.h"
+#include "wire/words.h"
 
 /* Names that are looked at for each file that may be listed: what is left out costs
  * time too, and a walk must end soon. */
@@ -298,8 +299,8 @@ void files_show_summary(struct buf *out, const struct files_scan *scan, size_t m
 		buf_text(out, "no files");
 		return;
 	}
-	buf_printf(out, "%zu%s %s", scan->count, scan->more ? "+" : "",
-		   scan->count == 1 && !scan->more ? "file" : "files");
+	buf_printf(out, "%zu%s file%s", scan->count, scan->more ? "+" : "",
+		   scan->more ? "s" : plural_s(scan->count));
 	files_newest(scan, &newest);
 	for (size_t i = 0; i < newest.count && i < max; i++) {
 		buf_text(out, i ? ", " : ", newest: ");

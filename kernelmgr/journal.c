@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "kernelmgr/journal.h"
 
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "wire/log.h"
+#include "kernelmgr/notes.h"
 #include "wire/mem.h"
+#include "wire/words.h"
 
-enum {
-	REWRITE_AT = 256 * 1024, /* bytes; then only the open calls are written again */
-	LINE_BYTES = 160,
-	NAME_BYTES = 65,
-};
+enum { NAME_BYTES = 65 };
 
 struct entry { /* an open call */
 	LIST_ENTRY(entry) link;
@@ -29,9 +23,7 @@ struct entry { /* an open call */
 LIST_HEAD(entry_list, entry);
 
 struct journal {
-	char path[PATH_MAX];
-	FILE *file;
-	long size;
+	struct notes notes;
 	uint64_t last;
 	struct entry_list open; /* entry::link */
 	struct entry_list lost; /* entry::link; of the last daemon */
@@ -86,10 +78,10 @@ static struct entry *add(struct entry_list *list, uint64_t number,
 }
 
 /* One line of an old journal: "queued N WORKSPACE TIME", "begun N CELL TIME", "ended
- * N", "live WORKSPACE", "gone WORKSPACE".  What does not read as one was torn by the
- * end of its writer. */
-static void replay(struct journal *self, const char *line)
+ * N", "live WORKSPACE", "gone WORKSPACE".  What does not read as one is passed over. */
+static void replay(const char *line, void *arg)
 {
+	struct journal *self = arg;
 	char workspace[NAME_BYTES];
 	unsigned long long number, cell;
 	long long when;
@@ -113,85 +105,37 @@ static void replay(struct journal *self, const char *line)
 	}
 }
 
-static void write_queued(struct journal *self, const struct entry *entry)
-{
-	int len =
-	    fprintf(self->file, "queued %llu %s %lld\n",
-		    (unsigned long long)entry->number, entry->workspace, entry->since);
-	self->size += len > 0 ? len : 0;
-}
+#define QUEUED "queued %llu %s %lld"
+#define BEGUN "begun %llu %llu %lld"
+#define LIVE "live %s"
 
-static void write_begun(struct journal *self, const struct entry *entry)
+static void write_all(FILE *to, void *arg)
 {
-	int len = fprintf(self->file, "begun %llu %llu %lld\n",
-			  (unsigned long long)entry->number, entry->cell, entry->since);
-	self->size += len > 0 ? len : 0;
-}
-
-static void write_about(struct journal *self, const char *what, const char *workspace)
-{
-	int len = fprintf(self->file, "%s %s\n", what, workspace);
-
-	self->size += len > 0 ? len : 0;
-}
-
-/* A new journal with the open calls only, put in place whole. */
-static int rewrite(struct journal *self, struct err *err)
-{
-	char partial[PATH_MAX + 8];
+	struct journal *self = arg;
 	const struct entry *entry;
 
-	snprintf(partial, sizeof partial, "%s.new", self->path);
-	FILE *file = fopen(partial, "we");
-	if (!file)
-		return err_set(err, ERR_SYSTEM, "write %.150s", partial);
-	if (self->file)
-		fclose(self->file);
-	self->file = file;
-	self->size = 0;
 	LIST_FOREACH(entry, &self->open, link)
 	{
-		write_queued(self, entry);
+		fprintf(to, QUEUED "\n", (unsigned long long)entry->number,
+			entry->workspace, entry->since);
 		if (entry->cell)
-			write_begun(self, entry);
+			fprintf(to, BEGUN "\n", (unsigned long long)entry->number,
+				entry->cell, entry->since);
 	}
 	LIST_FOREACH(entry, &self->live, link)
-	write_about(self, "live", entry->workspace);
-	if (fflush(file) != 0 || rename(partial, self->path) < 0)
-		return err_set(err, ERR_SYSTEM, "write %.150s", self->path);
-	return 0;
-}
-
-/* The page cache keeps what is written when the daemon is killed, so no sync: power
- * loss costs only the words about what it cost. */
-static void flush(struct journal *self)
-{
-	struct err err;
-
-	if (fflush(self->file) != 0)
-		log_warn("journal", "cannot write %s", self->path);
-	if (self->size > REWRITE_AT && rewrite(self, &err) < 0)
-		log_warn("journal", "%s", err.msg);
+	fprintf(to, LIVE "\n", entry->workspace);
 }
 
 int journal_open(struct journal **out, const char *state_dir, struct err *err)
 {
 	owned(journal_close) struct journal *self = xcalloc(1, sizeof *self);
-	char line[LINE_BYTES];
 
 	LIST_INIT(&self->open);
 	LIST_INIT(&self->lost);
 	LIST_INIT(&self->live);
 	LIST_INIT(&self->ended);
-	if (snprintf(self->path, sizeof self->path, "%s/calls.journal", state_dir) >=
-	    (int)sizeof self->path)
-		return err_set(err, ERR_CONFIG, "VIVARIUM_STATE_DIR is too long");
-	FILE *old = fopen(self->path, "re");
-	while (old && fgets(line, sizeof line, old))
-		replay(self, line);
-	if (old)
-		fclose(old);
-	if (rewrite(self, err) < 0)
+	if (notes_open(&self->notes, state_dir, "calls.journal", replay, write_all,
+		       self, err) < 0)
 		return -1;
 	*out = take(&self);
 	return 0;
@@ -207,8 +151,7 @@ void journal_close(struct journal **self)
 	drop_all(&dead->lost);
 	drop_all(&dead->live);
 	drop_all(&dead->ended);
-	if (dead->file)
-		fclose(dead->file);
+	notes_close(&dead->notes);
 	free(dead);
 }
 
@@ -216,8 +159,10 @@ uint64_t journal_queued(struct journal *self, const char *workspace)
 {
 	if (!self)
 		return 0;
-	write_queued(self, add(&self->open, ++self->last, workspace, time(NULL)));
-	flush(self);
+	const struct entry *entry =
+	    add(&self->open, ++self->last, workspace, time(NULL));
+	notes_add(&self->notes, QUEUED, (unsigned long long)entry->number,
+		  entry->workspace, entry->since);
 	return self->last;
 }
 
@@ -229,8 +174,7 @@ void journal_begun(struct journal *self, uint64_t call, unsigned long long cell)
 		return;
 	entry->cell = cell;
 	entry->since = time(NULL);
-	write_begun(self, entry);
-	flush(self);
+	notes_add(&self->notes, BEGUN, (unsigned long long)call, cell, entry->since);
 }
 
 void journal_ended(struct journal *self, uint64_t call)
@@ -240,9 +184,7 @@ void journal_ended(struct journal *self, uint64_t call)
 	if (!entry)
 		return;
 	drop(entry);
-	int len = fprintf(self->file, "ended %llu\n", (unsigned long long)call);
-	self->size += len > 0 ? len : 0;
-	flush(self);
+	notes_add(&self->notes, "ended %llu", (unsigned long long)call);
 }
 
 void journal_tell_lost(struct journal *self, const char *workspace, bool saved,
@@ -274,7 +216,7 @@ void journal_tell_lost(struct journal *self, const char *workspace, bool saved,
 	if (waiting)
 		buf_printf(out, "%s%zu call%s that waited",
 			   out->size == start ? "Vivarium was killed; lost: " : ", ",
-			   waiting, waiting == 1 ? "" : "s");
+			   waiting, plural_s(waiting));
 	if (out->size > start)
 		buf_text(out, saved ? ".\n" : ", and all variables.\n");
 	else if (self && find_workspace(&self->ended, workspace))
@@ -290,8 +232,7 @@ void journal_live(struct journal *self, const char *workspace)
 	if (!self || find_workspace(&self->live, workspace))
 		return;
 	add(&self->live, 0, workspace, 0);
-	write_about(self, "live", workspace);
-	flush(self);
+	notes_add(&self->notes, LIVE, workspace);
 }
 
 void journal_gone(struct journal *self, const char *workspace)
@@ -301,6 +242,5 @@ void journal_gone(struct journal *self, const char *workspace)
 	if (!entry)
 		return;
 	drop(entry);
-	write_about(self, "gone", workspace);
-	flush(self);
+	notes_add(&self->notes, "gone %s", workspace);
 }

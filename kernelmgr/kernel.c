@@ -142,6 +142,7 @@ static void release_resources(struct kernel *self)
 	loop_unwatch(&self->control_watch);
 	child_forget(&self->supervisor);
 	close_fd(&self->notices);
+	lastwords_close(&self->last_words);
 	buf_finish(&self->crash_output);
 	buf_finish(&self->reported);
 	explicit_bzero(&self->session, sizeof self->session);
@@ -164,6 +165,7 @@ static void finish_death(struct kernel *self)
 	if (self->dropped)
 		log_warn(self->name, "dropped %llu of its messages", self->dropped);
 	log_info(self->name, "kernel %s", self->death.words);
+	lastwords_tell(&self->last_words, self->owner.last_words, self->owner.arg);
 	self->owner.dead(&self->death, self->owner.arg);
 	kernel_destroy(&self);
 }
@@ -256,6 +258,7 @@ int kernel_create(struct kernel **out, const struct kernel_place *place,
 	self->place = place;
 	self->owner = *owner;
 	self->death.status = -1;
+	lastwords_init(&self->last_words);
 	snprintf(self->name, sizeof self->name, "%.60s/k%llu", name, number);
 	snprintf(self->runtime_dir, sizeof self->runtime_dir, "%s/k%llu",
 		 place->runtime_dir, number);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "kernelmgr/lastwords.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/states.h"
 #include "wire/connfile.h"
@@ -76,6 +77,8 @@ struct kernel_owner {
 	void (*saved)(uint64_t generation, void *arg);
 	/* Names whose saved bytes turned out to be damaged after they were restored. */
 	void (*damaged)(const char *names, void *arg);
+	/* After its end, what it had written that no message brought. */
+	lastwords_fn *last_words;
 	/* All its output has been delivered; the kernel is gone when this returns. */
 	void (*dead)(const struct kernel_death *death, void *arg);
 	void *arg;

@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "kernelmgr/kernel.h"
+#include "kernelmgr/lastwords.h"
 #include "wire/buf.h"
 
 struct kernel {
@@ -34,6 +35,7 @@ struct kernel {
 	bool probe_answered, iopub_heard;
 	unsigned long long messages, dropped;
 
+	struct lastwords last_words;
 	struct buf crash_output;
 	struct kernel_death death;
 	int closing_turns;

@@ -57,6 +57,8 @@ static void receive(struct kernel *self, enum kernel_channel channel)
 		log_debug(self->name, "dropped %s", err.msg);
 		return;
 	}
+	if (channel == KERNEL_IOPUB)
+		lastwords_note(&self->last_words, &message);
 	if (self->state == KERNEL_PROBING || self->state == KERNEL_RESTORING)
 		note_probe(self, channel, &message);
 	else if (strcmp(message.type, "kernel_info_reply") != 0)

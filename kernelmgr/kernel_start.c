@@ -17,8 +17,8 @@ enum {
 	/* Characters in one stream message: with the messages that may wait here (see
 	 * kernel_messages.c) this bounds what a flood costs us. */
 	STREAM_SPLIT = 32 * 1024,
-	SUMMARY_MAX = 16 * 1024, /* bytes of names in a reply's metadata */
-	CRASH_OUTPUT_MAX = 4096, /* bytes kept of what it wrote to our pipe */
+	SUMMARY_MAX = 16 * 1024,      /* bytes of names in a reply's metadata */
+	CRASH_OUTPUT_MAX = 32 * 1024, /* bytes kept of what it wrote to our pipe */
 	READS_PER_TURN = 16,
 	LINE_BYTES_MAX = 4096, /* of a report */
 };
@@ -126,7 +126,7 @@ static void note_restoring(struct kernel *self, bool restoring)
 }
 
 /* "ready" when its sockets are bound; "run ID" before the code of a request begins,
- * through a pipe, so that it is known even if the code is the process's end. */
+ * through a socket, so that it is known even if the code is the process's end. */
 static void take_report(struct kernel *self, const char *line)
 {
 	if (strcmp(line, "ready") == 0 && self->state == KERNEL_LAUNCHING) {
@@ -151,7 +151,8 @@ static void on_report(void *arg)
 {
 	struct kernel *self = arg;
 	char text[512], *end;
-	ssize_t len = read(self->report, text, sizeof text);
+	ssize_t len =
+	    lastwords_recv(&self->last_words, self->report, text, sizeof text);
 
 	if (len <= 0) {
 		if (len == 0 || (errno != EAGAIN && errno != EINTR))
@@ -202,7 +203,7 @@ static int open_ends(struct ends *ends, struct kernel *self,
 	ends->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (ends->null < 0 || pipe2(ends->output, O_CLOEXEC | O_NONBLOCK) < 0 ||
 	    fcntl(ends->output[1], F_SETFL, 0) < 0 || /* only our end must not block */
-	    pipe2(ends->report, O_CLOEXEC | O_NONBLOCK) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends->report) < 0 ||
 	    pipe2(ends->notices, O_CLOEXEC | O_NONBLOCK) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends->control) < 0)
 		return err_set(err, ERR_SYSTEM, "open the pipes of %s", self->name);

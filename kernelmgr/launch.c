@@ -17,6 +17,7 @@
 #include "kernelmgr/sweep.h"
 #include "wire/log.h"
 #include "wire/mem.h"
+#include "wire/words.h"
 
 enum {
 	FD_HIGH = 64, /* sources are copied above any target, so order cannot matter */
@@ -169,7 +170,8 @@ static void sweep(void *arg)
 
 	if (!found)
 		return;
-	log_warn("launch", "ended %d orphans of a supervisor that was killed", found);
+	log_warn("launch", "ended %d orphan%s of a supervisor that was killed", found,
+		 plural_s((unsigned)found));
 	loop_timer_start(arg, &again, SWEEP_US, sweep, arg);
 }
 

@@ -47,7 +47,7 @@ struct daemon {
 	struct launch_paths paths;
 	char state_dir[PATH_MAX], runtime_dir[PATH_MAX];
 	int runtime_lock, state_lock;
-	unsigned char session_key[SESSION_KEY_SIZE];
+	struct sessions sessions;
 	char **kernel_env;
 	struct loop *loop;
 	void *zmq;
@@ -164,10 +164,11 @@ static int open_directories(struct daemon *self, struct err *err)
 		memcpy(config->workdir, real, strlen(real) + 1);
 	if (state_open(self->state_dir, config->state_dir, config->workdir, err) < 0 ||
 	    state_lock(self->state_dir, &self->state_lock, err) < 0 ||
-	    state_secret(self->state_dir, "session.key", self->session_key,
-			 sizeof self->session_key, err) < 0 ||
+	    state_secret(self->state_dir, "session.key", self->sessions.key,
+			 sizeof self->sessions.key, err) < 0 ||
 	    state_secret(self->state_dir, "snapshot.key", self->place.stores.key,
 			 sizeof self->place.stores.key, err) < 0 ||
+	    sessions_open(&self->sessions, self->state_dir, err) < 0 ||
 	    journal_open(&self->journal, self->state_dir, err) < 0)
 		return -1;
 	return state_runtime_open(self->runtime_dir, &self->runtime_lock, err);
@@ -190,7 +191,7 @@ static int open_doors(struct daemon *self, struct err *err)
 	self->workspaces = workspaces_create(&self->place);
 	self->server = server_create(config);
 	self->streamable = streamable_create(self->loop, self->server, self->workspaces,
-					     config, self->session_key);
+					     config, &self->sessions);
 	self->routes[0] = streamable_route(self->streamable, "/mcp");
 	self->routes[1] = health_route(self->workspaces);
 	return http_create(&self->http, self->loop, &http, self->routes,
@@ -248,6 +249,7 @@ static void finish(struct daemon *self)
 		streamable_destroy(&self->streamable);
 	workspaces_destroy(&self->workspaces);
 	journal_close(&self->journal);
+	sessions_close(&self->sessions);
 	loop_destroy(&self->loop);
 	http_destroy(&self->http);
 	zsock_context_destroy(&self->zmq);

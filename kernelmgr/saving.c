@@ -12,6 +12,7 @@
 #include "wire/log.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
+#include "wire/words.h"
 
 enum {
 	FAILURES_MAX = 6, /* kernels that may die restoring one state */
@@ -331,7 +332,7 @@ void saving_tell_restored(struct workspace *self, const json_t *reply, struct bu
 	self->saving.failures = 0;
 	self->saving.culprit[0] = '\0';
 	buf_printf(out, "%zu variable%s restored, as after cell %lld", names,
-		   names == 1 ? "" : "s", cell);
+		   plural_s(names), cell);
 	tell_lost_cells(self, cell, (long long)self->cells, out);
 	buf_text(out, ".\n");
 	tell_failed(json_object_get(restored, "failed"), out);

@@ -10,6 +10,7 @@
 #include "wire/log.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
+#include "wire/words.h"
 
 enum {
 	NAMES_LISTED = 12,
@@ -190,6 +191,24 @@ void workspace_tell_loss(const struct workspace *self, struct buf *out)
 	buf_text(out, ".\n");
 }
 
+static void on_last_words(const struct lastwords_rest *rest, void *arg)
+{
+	struct workspace *self = arg;
+	struct call *call = running(self);
+	struct clip *to = &self->late;
+	owned(buf_finish) struct buf text = {0};
+
+	if (call)
+		to = rest->is_err ? &call->outputs.err : &call->outputs.out;
+	if (rest->lost)
+		buf_printf(&text,
+			   "\n[... %llu byte%s of output went with the kernel ...]\n",
+			   (unsigned long long)rest->lost, plural_s(rest->lost));
+	utf8_clean(&text, rest->text, rest->size);
+	clip_add(to, buf_str(&text), text.size);
+	to->total += (size_t)rest->lost; /* those that are left out count too */
+}
+
 /* Tells the next call what became of the kernel that it would have expected. */
 static void note_death(struct workspace *self, const struct kernel_death *death)
 {
@@ -229,6 +248,10 @@ static void on_dead(const struct kernel_death *death, void *arg)
 		call->cell = 0;
 		call_starting(call); /* none of it ran: a new kernel may have it */
 	} else if (call) {
+		buf_printf(&self->notice,
+			   "This call runs in a new kernel, since the earlier one "
+			   "ended in cell %llu.\n",
+			   call->cell);
 		call_on_death(call, death);
 	} else if (saving_on_death(self, death)) {
 		log_info(self->name, "the next kernel restores less");
@@ -249,6 +272,7 @@ int workspace_start_kernel(struct workspace *self,
 					   .message = on_message,
 					   .saved = on_saved,
 					   .damaged = on_damaged,
+					   .last_words = on_last_words,
 					   .dead = on_dead,
 					   .arg = self};
 	const struct kernel_begin begin = {.workdir = self->dir,
@@ -269,9 +293,9 @@ static int check_room(const struct workspace *self, struct err *err)
 	if (self->place->kernels_alive < max)
 		return 0;
 	return err_set(err, ERR_LIMIT,
-		       "%zu kernels are alive already (VIVARIUM_MAX_KERNELS); "
+		       "%zu kernel%s alive already (VIVARIUM_MAX_KERNELS); "
 		       "try again when one has stopped",
-		       max);
+		       max, max == 1 ? " is" : "s are");
 }
 
 static void on_idle(void *arg)
@@ -312,7 +336,7 @@ static void tell_fresh(struct workspace *self, struct call *head)
 
 	if (self->kernel) {
 		buf_printf(notice, "fresh: threw away %zu name%s", count_names(self),
-			   count_names(self) == 1 ? "" : "s");
+			   plural_s(count_names(self)));
 		workspace_list_names(self, notice);
 		buf_printf(notice, "; this call runs in a new kernel.%s\n",
 			   undoable ? " undo brings them back." : "");
@@ -323,8 +347,8 @@ static void tell_fresh(struct workspace *self, struct call *head)
 	}
 }
 
-/* Sends the old kernel away for a call that does not want it.  True while there is one
- * to wait for. */
+/* Sends the old kernel away for a call that does not want it.  True while there
+ * is one to wait for. */
 static bool recycle(struct workspace *self, struct call *head)
 {
 	bool stateless = !self->place->config->persist;

@@ -10,6 +10,7 @@
 #include "wire/json.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
+#include "wire/words.h"
 
 enum {
 	NAME_SHOWN = 64,    /* characters of one name in the footer */
@@ -31,9 +32,9 @@ const char render_schema[] =
     "\"notice\":{\"type\":\"string\",\"description\":\"restarts, timeouts, losses\"},"
     "\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"
     "\"result\":{\"type\":\"string\",\"description\":\"value of the last expression\"},"
-    "\"error\":{\"type\":[\"object\",\"null\"],\"properties\":{\"name\":{\"type\":"
-    "\"string\"},\"message\":{\"type\":\"string\"},\"traceback\":{\"type\":\"string\"}}"
-    "},"
+    "\"error\":{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"object\",\"properties\":{"
+    "\"name\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
+    "\"traceback\":{\"type\":\"string\"}}}]},"
     "\"earlier_output\":{\"type\":\"string\",\"description\":\"output of threads and "
     "processes that came after the cell before this one\"},"
     "\"images\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
@@ -167,8 +168,9 @@ static void add_picture_words(struct buf *text, const struct outcome *outcome)
 	}
 	if (outcome->pictures_left_out)
 		buf_printf(&words,
-			   "%zu more pictures are not shown (VIVARIUM_MAX_IMAGES).\n",
-			   outcome->pictures_left_out);
+			   "%zu more picture%s not shown (VIVARIUM_MAX_IMAGES).\n",
+			   outcome->pictures_left_out,
+			   outcome->pictures_left_out == 1 ? " is" : "s are");
 	add_section(text, "", &words);
 }
 
@@ -178,10 +180,11 @@ static void build_text(struct buf *text, const struct outcome *outcome,
 	struct buf late = {.data = (char *)(uintptr_t)outcome->late,
 			   .size = strlen(outcome->late)};
 
-	/* What went wrong comes first: many clients show nothing else. */
+	buf_add(text, outcome->notice, outcome->notice_before);
+	/* What went wrong comes before the output: some clients show nothing else. */
 	add_headline(text, outcome, parts);
 	buf_text(text, preface);
-	buf_text(text, outcome->notice);
+	buf_text(text, outcome->notice + outcome->notice_before);
 	add_section(text, "Output that came after the cell before this one:\n", &late);
 	add_section(text, "", &parts->out);
 	add_section(text, "stderr:\n", &parts->err);
@@ -271,7 +274,7 @@ static void add_background(struct buf *text, const json_t *summary)
 			   children == 1 ? "" : "es");
 	if (threads)
 		buf_printf(text, "%s%zu thread%s", children ? ", " : "", threads,
-			   threads == 1 ? "" : "s");
+			   plural_s(threads));
 	buf_text(text, "\n");
 }
 

@@ -7,6 +7,7 @@
 #include "kernelmgr/files.h"
 #include "wire/json.h"
 #include "wire/utf8.h"
+#include "wire/words.h"
 
 enum {
 	ROWS_SHOWN = 8,
@@ -91,7 +92,7 @@ void saved_footer(struct buf *out, const json_t *summary)
 	if (json_is_object(restored))
 		buf_printf(out, "restored: %zu name%s, as after cell %lld\n",
 			   json_count_of(restored, "names"),
-			   json_count_of(restored, "names") == 1 ? "" : "s",
+			   plural_s(json_count_of(restored, "names")),
 			   json_integer_of(restored, "cell", 0));
 	if (!json_is_object(snapshot))
 		return;

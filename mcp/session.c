@@ -3,6 +3,7 @@
 
 #include <sodium.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const revisions[] = {
@@ -37,6 +38,59 @@ int mcp_revision_find(const char *name)
 			return i;
 	return -1;
 }
+
+/* ---- those that ended ---- */
+
+#define ENDED "ended %016llx"
+
+static void remember(struct sessions *self, uint64_t serial)
+{
+	self->ended[self->next] = serial;
+	self->next = (self->next + 1) % SESSIONS_ENDED_MAX;
+}
+
+static void read_ended(const char *line, void *arg)
+{
+	unsigned long long serial;
+
+	if (sscanf(line, "ended %16llx", &serial) == 1)
+		remember(arg, serial);
+}
+
+static void write_ended(FILE *to, void *arg)
+{
+	const struct sessions *self = arg;
+
+	for (size_t i = 0; i < SESSIONS_ENDED_MAX; i++) { /* the oldest first */
+		uint64_t serial = self->ended[(self->next + i) % SESSIONS_ENDED_MAX];
+
+		if (serial)
+			fprintf(to, ENDED "\n", (unsigned long long)serial);
+	}
+}
+
+int sessions_open(struct sessions *self, const char *state_dir, struct err *err)
+{
+	return notes_open(&self->notes, state_dir, "sessions.ended", read_ended,
+			  write_ended, self, err);
+}
+
+void sessions_close(struct sessions *self)
+{
+	notes_close(&self->notes);
+	explicit_bzero(self->key, sizeof self->key);
+}
+
+void session_end(struct sessions *self, const struct session *session)
+{
+	for (size_t i = 0; i < SESSIONS_OPENED_MAX; i++)
+		if (self->opened[i].session.serial == session->serial)
+			self->opened[i].id[0] = '\0';
+	remember(self, session->serial);
+	notes_add(&self->notes, ENDED, (unsigned long long)session->serial);
+}
+
+/* ---- ids ---- */
 
 void session_begin(struct sessions *self, enum mcp_revision revision,
 		   char id[SESSION_ID_SIZE])
@@ -106,13 +160,4 @@ int session_find(struct sessions *self, const char *id, struct session *out)
 	memcpy(place->id, id, len + 1); /* fits: it was decoded into a sealed one */
 	place->session = *out;
 	return 0;
-}
-
-void session_end(struct sessions *self, const struct session *session)
-{
-	for (size_t i = 0; i < SESSIONS_OPENED_MAX; i++)
-		if (self->opened[i].session.serial == session->serial)
-			self->opened[i].id[0] = '\0';
-	self->ended[self->next] = session->serial;
-	self->next = (self->next + 1) % SESSIONS_ENDED_MAX;
 }

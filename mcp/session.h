@@ -1,8 +1,8 @@
 /*
  * session - MCP sessions that cost the server no memory and survive its restart: the
  * id is what the server wants to know later, sealed with its own key (libsodium's
- * secretbox).  Nothing but the protocol's revision hangs on a session; workspaces do
- * not.
+ * secretbox).  Only which of them were ended has to be remembered.  Nothing but the
+ * protocol's revision hangs on a session; workspaces do not.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,6 +11,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "kernelmgr/notes.h"
 
 /* The revisions of MCP, oldest first.  Those before MCP_STATELESS begin with
  * `initialize` and have sessions; the later ones say all in every request. */
@@ -48,8 +50,16 @@ struct sessions { /* embed it; key is set by the owner */
 	unsigned char key[SESSION_KEY_SIZE];
 	uint64_t ended[SESSIONS_ENDED_MAX]; /* serials, the newest ones */
 	size_t next;
+	struct notes notes;                        /* of them, for the next daemon */
 	struct opened opened[SESSIONS_OPENED_MAX]; /* of late, none of them ended */
 };
+
+/* Remembers from now on in state_dir which sessions were ended, and knows those that
+ * were before. */
+int sessions_open(struct sessions *self, const char *state_dir,
+		  struct err *err) must_check;
+/* Forgets the key too. */
+void sessions_close(struct sessions *self);
 
 /* A new session's id: visible ASCII. */
 void session_begin(struct sessions *self, enum mcp_revision revision,

@@ -23,14 +23,14 @@ enum {
 struct streamable {
 	struct workspaces *workspaces;
 	char user_header[sizeof((struct config *)0)->user_header]; /* lower case */
-	struct sessions sessions;
+	struct sessions *sessions;                                 /* borrowed */
 	struct posts posts;
 };
 
 struct streamable *streamable_create(struct loop *loop, struct server *server,
 				     struct workspaces *workspaces,
 				     const struct config *config,
-				     const unsigned char key[SESSION_KEY_SIZE])
+				     struct sessions *sessions)
 {
 	struct streamable *self = xcalloc(1, sizeof *self);
 
@@ -40,7 +40,7 @@ struct streamable *streamable_create(struct loop *loop, struct server *server,
 	for (size_t i = 0; config->user_header[i]; i++)
 		self->user_header[i] =
 		    (char)tolower((unsigned char)config->user_header[i]);
-	memcpy(self->sessions.key, key, SESSION_KEY_SIZE);
+	self->sessions = sessions;
 	LIST_INIT(&self->posts.all);
 	return self;
 }
@@ -52,7 +52,6 @@ void streamable_destroy(struct streamable **self)
 	if (!dead)
 		return;
 	posts_finish(&dead->posts);
-	explicit_bzero(&dead->sessions.key, sizeof dead->sessions.key);
 	free(dead);
 }
 
@@ -98,7 +97,7 @@ static int check_session(struct streamable *self, struct exchange *exchange,
 		       "initialize first and repeat the header it answers with");
 		return -1;
 	}
-	if (len < 0 || session_find(&self->sessions, id, out) < 0) {
+	if (len < 0 || session_find(self->sessions, id, out) < 0) {
 		refuse(exchange, 404, RPC_NO_SESSION,
 		       "Session not found: send initialize again");
 		return -1;
@@ -170,7 +169,7 @@ static void take_initialize(struct streamable *self, struct exchange *exchange,
 		post_reply_json(exchange, 200, "", message);
 		return;
 	}
-	session_begin(&self->sessions, revision, id);
+	session_begin(self->sessions, revision, id);
 	snprintf(headers, sizeof headers, "Mcp-Session-Id: %s\r\n", id);
 	hand_on(self, exchange, messages, false, revision, 0, headers);
 }
@@ -308,7 +307,7 @@ static void on_delete(struct streamable *self, struct exchange *exchange)
 
 	if (require_session(self, exchange, &session) < 0)
 		return;
-	session_end(&self->sessions, &session);
+	session_end(self->sessions, &session);
 	http_reply(exchange, 200, "", NULL, "", 0);
 }
 

@@ -16,11 +16,11 @@
 
 struct streamable;
 
-/* key: for sealing session ids.  Borrows the others until destroyed. */
+/* Borrows everything until destroyed. */
 struct streamable *streamable_create(struct loop *loop, struct server *server,
 				     struct workspaces *workspaces,
 				     const struct config *config,
-				     const unsigned char key[SESSION_KEY_SIZE]);
+				     struct sessions *sessions);
 /* After http_stop() and server_destroy(): nobody answers any more. */
 void streamable_destroy(struct streamable **self);
 /* The route to give to http_create(). */

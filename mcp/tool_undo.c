@@ -7,6 +7,7 @@
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/utf8.h"
+#include "wire/words.h"
 
 enum { NAMES_SHOWN = 20, NAME_SHOWN = 64 };
 
@@ -48,7 +49,7 @@ static void tell(struct tool_call *self, const struct outcome *outcome)
 	buf_printf(&text,
 		   "%sThe namespace is as it was after cell %lld (%s), %zu name%s",
 		   outcome->notice, cell, when, json_array_size(names),
-		   json_array_size(names) == 1 ? "" : "s");
+		   plural_s(json_array_size(names)));
 	show_names(&text, names);
 	buf_text(&text, ". " ONLY_VARIABLES " The next run_python continues from there "
 			"in a new kernel; history and restore reach what was undone.");

@@ -10,6 +10,7 @@
 
 #include "wire/json.h"
 #include "wire/mem.h"
+#include "wire/words.h"
 
 #define DELIMITER "<IDS|MSG>"
 #define PROTOCOL "5.3" /* all of 5.x that we use; kernels do not check it */
@@ -40,9 +41,8 @@ int jmsg_split(struct jmsg_frames *out, const struct frame *frames, size_t count
 		return err_set(err, ERR_PARSE, "a message without a delimiter");
 	if (count - at < 2 + SIGN_PARTS)
 		return err_set(err, ERR_PARSE,
-			       "a message of %zu frames after its "
-			       "delimiter",
-			       count - at - 1);
+			       "a message of %zu frame%s after its delimiter",
+			       count - at - 1, plural_s(count - at - 1));
 	for (size_t i = at; i < count; i++)
 		if (frames[i].size > JMSG_FRAME_MAX)
 			return err_set(err, ERR_LIMIT,

@@ -183,10 +183,13 @@ class KernelApp(IPKernelApp):
             self.launch.stream_split,
         )
 
-    def publish_stream(self, name: str, text: str, parent: dict[str, Any]) -> None:
+    def publish_stream(self, name: str, text: str, parent: dict[str, Any], end: int) -> None:
         content = {"name": name, "text": text}
         ident = b"stream." + name.encode()
-        self.session.send(self.iopub_thread, "stream", content, parent, ident=ident)
+        metadata = {"vivarium": {"end": end}}
+        self.session.send(
+            self.iopub_thread, "stream", content, parent, ident=ident, metadata=metadata
+        )
 
     def init_kernel(self) -> None:
         self.shell_stream = ZMQStream(self.shell_socket)
@@ -213,7 +216,7 @@ class KernelApp(IPKernelApp):
     def start(self) -> None:
         self.kernel.start()
         self.io_loop = IOLoop.current()
-        self.reports.ready()
+        self.reports.ready(self.output.handed_over())
         if self.snapshots is not None:
             self.kernel.census.exclude(self.snapshots.start(self.io_loop))
         self.shell.count_from(self.launch.cell)
@@ -241,7 +244,7 @@ class KernelApp(IPKernelApp):
         """Send what is left and close each socket in the thread that owns it."""
         linger_ms = 300
         self.output.restore()
-        self.output.settle()
+        self.output.end()
         os.chdir(self.launch.runtime_dir)  # libzmq unlinks the relative paths it bound
         self.shell_stream.flush()
         self.shell_stream.close(linger_ms)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What the daemon hands over: the connection on descriptor 3, a pipe for reports on 4 and,
-where snapshots are kept, one with its orders on 5.
+"""What the daemon hands over: the connection on descriptor 3, a socket for reports on 4 and,
+where snapshots are kept, a pipe with its orders on 5.
 
 Descriptor 3 is read whole and closed, so the key is never in argv, environment or a file.
 """
 
 import json
 import os
+import socket
 import stat
 import time
 from collections.abc import Iterable
@@ -112,15 +113,20 @@ def has_orders() -> bool:
 
 
 class Reports:
-    """Lines to the daemon through a pipe: what is written stays when the writer dies."""
+    """Lines to the daemon through a socket: what is written stays when the writer dies."""
 
     def __init__(self) -> None:
-        self._pipe = os.fstat(REPORT_FD)
+        self._socket = os.fstat(REPORT_FD)
         os.set_blocking(REPORT_FD, False)  # a daemon that does not read must not stop a cell
 
-    def ready(self) -> None:
-        """Every socket is bound; the daemon may connect from now on."""
-        self._write("ready")
+    def ready(self, handed_over: list[int]) -> None:
+        """Every socket is bound: the daemon may connect, and gets descriptors of ours."""
+        try:
+            fd = os.dup(REPORT_FD)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=fd) as connection:
+                socket.send_fds(connection, [b"ready\n"], handed_over)
+        except OSError:  # a pipe: whoever started us does not want them
+            self._write("ready")
 
     def run(self, request_id: str) -> None:
         """The code of this request begins: from now on it may have had effects."""
@@ -144,7 +150,7 @@ class Reports:
 
     def _write(self, line: str) -> bool:
         try:  # the user's code may have closed the descriptor, or have put a file there
-            if not os.path.samestat(os.fstat(REPORT_FD), self._pipe):
+            if not os.path.samestat(os.fstat(REPORT_FD), self._socket):
                 return False
             return os.write(REPORT_FD, f"{line}\n".encode()) > 0
         except OSError:

@@ -5,6 +5,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,9 @@ from typing import Any
 
 from ipykernel import zmqshell
 from IPython.core import interactiveshell as ipython
+from IPython.utils._process_posix import ProcessHandler
 
+from . import terminal
 from .interrupts import Interrupts
 from .streams import Output
 
@@ -90,15 +93,16 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
         return failed
 
     def system_piped(self, cmd: str) -> None:
-        """A command that died of an interrupt interrupts its cell too."""
-        try:
-            super().system_piped(cmd)
-        except UnboundLocalError as error:  # IPython was interrupted before it had the child
-            if isinstance(error.__context__, KeyboardInterrupt):
-                raise KeyboardInterrupt from None
-            raise
-        if self.user_ns.get("_exit_code") == -signal.SIGINT:
+        """`!cmd`.  A command that died of an interrupt interrupts its cell too."""
+        if cmd.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        # Depth 1: names in the command are those of who called this.
+        status = terminal.run(ProcessHandler().sh or "sh", self.var_expand(cmd, depth=1))
+        self.user_ns["_exit_code"] = status
+        if status == -signal.SIGINT:
             raise KeyboardInterrupt
+        if status and getattr(self, "system_raise_on_error", False):  # IPython 8.20 and later
+            raise subprocess.CalledProcessError(status, cmd)
 
     system = system_piped
 

@@ -3,7 +3,8 @@
 
 Descriptors 1 and 2 are pipes that this process reads.  Before Python text is added to a stream,
 what waits in its pipe is taken first, so print() and os.write(1) and finished children come out
-as in a terminal.  A thread forwards what comes in between; settle() ends a cell.
+as in a terminal.  A thread forwards what comes in between; settle() ends a cell.  What is taken is
+kept in memory that outlives this process until it has arrived.
 """
 
 import array
@@ -23,9 +24,11 @@ from types import FrameType
 from typing import Any
 
 from .interrupts import Interrupts
+from .lastwords import LastWords, Ring
 
 Parent = dict[str, Any]
-Publish = Callable[[str, str, Parent], None]  # stream name, text, the request it belongs to
+# Stream name, text, the request it belongs to, how many bytes the stream has with it.
+Publish = Callable[[str, str, Parent, int], None]
 
 FLUSH_INTERVAL = 0.05  # seconds that text may wait for more of it
 READ_SIZE = 65536  # a pipe's usual capacity
@@ -129,12 +132,13 @@ class Stream(io.TextIOBase):
     errors = "replace"
     name: str
 
-    def __init__(self, name: str, fd: int, output: "Output") -> None:
+    def __init__(self, name: str, fd: int, output: "Output", ring: Ring) -> None:
         self.name = name
         self.parent: Parent = {}
         self.due: float | None = None  # when waiting text must go out
         self._fd = fd
         self._output = output
+        self._ring = ring
         self._guard = output.guard
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._parts: list[str] = []
@@ -278,8 +282,14 @@ class Stream(io.TextIOBase):
             self._put(self._decoder.decode(data))
 
     def _put(self, text: str) -> None:
-        if not text:
+        if not text or self._output.ended:
             return
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            text = clean(text)
+            data = text.encode()
+        self._ring.add(data)
         self._parts.append(text)
         self._size += len(text)
         if self._size >= self._output.split:
@@ -304,8 +314,14 @@ class Stream(io.TextIOBase):
         if not text:
             return False
         split = self._output.split
+        end = self._ring.end
+        if len(text) > split:
+            end -= len(text.encode())
         for start in range(0, len(text), split):
-            self._output.publish(self.name, clean(text[start : start + split]), self.parent)
+            part = text[start : start + split]
+            if len(text) > split:
+                end += len(part.encode())
+            self._output.publish(self.name, part, self.parent, end)
         self._output.pace.spend(len(text))
         self._last_sent = time.monotonic()
         return True
@@ -342,13 +358,20 @@ class Output:
         self.split = split
         self.pace = Pace()
         self.guard = Guard(interrupts)
+        self.ended = False
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self.streams = (Stream("stdout", 1, self), Stream("stderr", 2, self))
+        self._last_words = LastWords()
+        out, err = self._last_words.rings
+        self.streams = (Stream("stdout", 1, self, out), Stream("stderr", 2, self, err))
         os.register_at_fork(after_in_child=self._after_fork)
         threading.Thread(target=self._forward, name="Output", daemon=True).start()
 
     def wake(self) -> None:
         os.eventfd_write(self._wake, 1)
+
+    def handed_over(self) -> list[int]:
+        """The descriptors from which the daemon reads what did not get out before our end."""
+        return [self._last_words.fd, *(stream.source for stream in self.streams)]
 
     def set_parent(self, parent: Parent) -> None:
         for stream in self.streams:
@@ -361,6 +384,11 @@ class Output:
     def settle(self) -> None:
         for stream in self.streams:
             stream.settle()
+
+    def end(self) -> None:
+        """The last words are said: what follows is what libraries say about being closed."""
+        self.settle()
+        self.ended = True
 
     def flush(self) -> None:
         for stream in self.streams:

@@ -181,7 +181,7 @@ CASE(pictures_stand_between_text_and_footer)
 
 	assert_string_equal(text_at(result, 0),
 			    "Picture bad.png is not shown: not a PNG file.\n"
-			    "1 more pictures are not shown (VIVARIUM_MAX_IMAGES).");
+			    "1 more picture is not shown (VIVARIUM_MAX_IMAGES).");
 	assert_string_equal(json_string_value(json_object_get(image, "data")),
 			    "aGVsbG8=");
 	assert_string_equal(json_string_value(json_object_get(image, "mimeType")),

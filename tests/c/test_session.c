@@ -2,6 +2,8 @@
 #include "mcp/session.h"
 
 #include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "testing.h"
 
@@ -83,6 +85,39 @@ CASE(many_sessions_are_found_again_and_again)
 	}
 }
 
+CASE(the_newest_ended_sessions_stay_ended_after_a_restart)
+{
+	static struct sessions before, after;
+	char place[] = "/tmp/session-test-XXXXXX", path[64];
+	char ids[3][SESSION_ID_SIZE];
+	struct session session;
+	struct stat st;
+	struct err err;
+
+	assert_non_null(mkdtemp(place));
+	memcpy(after.key, before.key, sizeof after.key);
+	assert_int_equal(sessions_open(&before, place, &err), 0);
+	for (int i = 0; i < 3; i++)
+		session_begin(&before, MCP_2025_11_25, ids[i]);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(session_find(&before, ids[i], &session), 0);
+		session_end(&before, &session);
+		for (uint64_t other = 1; i == 0 && other < 20000; other++)
+			session_end(&before, &(struct session){0, other});
+	}
+	assert_int_equal(sessions_open(&after, place, &err), 0);     /* as if killed */
+	assert_int_equal(session_find(&after, ids[0], &session), 0); /* too old */
+	assert_int_equal(session_find(&after, ids[1], &session), -1);
+	assert_int_equal(session_find(&after, ids[2], &session), 0);
+	snprintf(path, sizeof path, "%s/sessions.ended", place);
+	assert_int_equal(stat(path, &st), 0);
+	assert_in_range(st.st_size, 1, 32 * 1024);
+	sessions_close(&before);
+	sessions_close(&after);
+	unlink(path);
+	assert_int_equal(rmdir(place), 0);
+}
+
 CASE(revisions_are_known_by_name)
 {
 	for (int i = 0; i < MCP_REVISION_COUNT; i++)
@@ -95,4 +130,5 @@ RUN(cmocka_unit_test(a_session_is_found_by_its_id_alone),
     cmocka_unit_test(a_foreign_a_changed_and_a_cut_id_are_unknown),
     cmocka_unit_test(an_ended_session_stays_ended_and_others_live),
     cmocka_unit_test(many_sessions_are_found_again_and_again),
+    cmocka_unit_test(the_newest_ended_sessions_stay_ended_after_a_restart),
     cmocka_unit_test(revisions_are_known_by_name))

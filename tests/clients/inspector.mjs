@@ -2,11 +2,14 @@
 //
 // usage: inspector.mjs URL legacy|modern
 import { spawnSync } from "node:child_process";
+import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { say, steps } from "./conversation.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const cli = here("node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js");
+const cli = realpathSync(
+  here("node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js"),
+);
 const env = { ...process.env, NODE_COMPILE_CACHE: here("node_modules/.compiled") };
 const [, , url, era] = process.argv;
 const common = [cli, "--server-url", url, "--transport", "http", "--protocol-era", era];
@@ -19,7 +22,9 @@ function inspect(...args) {
   });
   if (run.status !== 0 && run.status !== 5)
     throw new Error(`exit status ${run.status}: ${run.stdout}${run.stderr}`);
-  return JSON.parse(run.stdout).result;
+  const { result, schemaFindings } = JSON.parse(run.stdout);
+  if (schemaFindings) throw new Error(`the Inspector warns: ${run.stderr}`);
+  return result;
 }
 
 for (const { tool, arguments: args } of steps) {

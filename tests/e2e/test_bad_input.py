@@ -367,6 +367,19 @@ def test_an_unsupported_protocol_version_header_is_refused(client: Client) -> No
     assert exchange(client.port, "POST", "/mcp", body, headers).json()["result"] == {}
 
 
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_deleted_session_is_gone_after_a_restart_too(start: type_of_start, how: str) -> None:
+    first = start()
+    client, other = first.client(), first.client()
+    exchange(client.port, "DELETE", "/mcp", headers=client.headers())
+    getattr(first, how)()
+    second = start()
+    for each in client, other:
+        each.port = second.port
+    assert client.post(client.message("ping")).status == 404
+    assert other.post(other.message("ping")).status == 200
+
+
 def test_sessions_survive_a_restart_of_the_daemon(start: type_of_start) -> None:
     first = start()
     client = first.client()

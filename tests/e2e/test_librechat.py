@@ -358,22 +358,25 @@ def test_a_storm_of_connections_is_never_told_to_go_away(daemon: Daemon) -> None
 def test_a_full_queue_is_a_tools_error_and_not_an_http_one(start: type_of_start) -> None:
     daemon = start(env={**ENV, "VIVARIUM_QUEUE_LIMIT": "1"})
     code = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.02)"
-    first, *others = [Connection(daemon.port, "ada").connect() for _ in range(4)]
+    first, waiting, *others = [Connection(daemon.port, "ada").connect() for _ in range(4)]
     with ExitStack() as stack:
-        for one in (first, *others):
+        for one in (first, waiting, *others):
             stack.enter_context(one)
-        first.send("tools/call", {"name": "run_python", "arguments": {"code": code}})
+        call = "tools/call", {"name": "run_python", "arguments": {"code": code}}
+        first.send(*call)
         wait_until(lambda: daemon.health()["calls"] == 1)
+        waiting.send(*call)
+        wait_until(lambda: daemon.health()["calls"] == 2)
         for one in others:
-            one.send("tools/call", {"name": "run_python", "arguments": {"code": code}})
+            one.send(*call)
         answers = [one.socket.read() for one in others]
         (daemon.work / "users" / "ada" / "go").touch()
-        answers.append(first.socket.read())
+        answers += [first.socket.read(), waiting.socket.read()]
     assert [answer.status for answer in answers] == [200] * 4
     results = [Result(answer.message()["result"]) for answer in answers]
-    assert all(result.is_error for result in results[:-1])
-    assert all("VIVARIUM_QUEUE_LIMIT" in result.text for result in results[:-1])
-    assert results[-1].exit_code == 0, "the first one ran"
+    assert all(result.is_error for result in results[:2])
+    assert all("VIVARIUM_QUEUE_LIMIT" in result.text for result in results[:2])
+    assert [result.exit_code for result in results[2:]] == [0, 0], "the first two ran"
 
 
 def test_the_largest_answer_is_within_its_limits(daemon: Daemon) -> None:

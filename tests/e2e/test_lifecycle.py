@@ -350,3 +350,42 @@ def test_the_daemon_reaps_what_it_starts(daemon: Daemon, client: Client) -> None
     for i in range(5):
         client.run(f"open('p{i}.png', 'wb').write(b'broken');")
     wait_until(lambda: len(children_of(daemon.pid)) == 1, 3, "the supervisor alone")
+
+
+# ---- what a call is told of the one before ----
+
+
+@pytest.mark.parametrize(
+    "ending", ["import os; os._exit(3)", "import os; os.kill(os.getpid(), 9)", "stuck"]
+)
+def test_the_call_after_a_death_says_once_that_its_kernel_is_new(
+    daemon: Daemon, client: Client, ending: str
+) -> None:
+    client.run("''")
+    client.run(" ")  # is not counted
+    if ending == "stuck":
+        code = "import signal; signal.signal(2, signal.SIG_IGN)\nwhile True: pass"
+        assert client.run(code, timeout_seconds=1).exit_code == 124
+    else:
+        assert client.run(ending).is_error
+    told = "This call runs in a new kernel, since the earlier one ended in cell 2.\n"
+    result = client.run("1 / 0")
+    assert result.text.startswith(f"{told}Error: ZeroDivisionError")
+    assert result.data["notice"] == told
+    assert client.run("1").data["notice"] == ""
+
+
+def test_the_log_names_the_cells_as_the_user_sees_them(daemon: Daemon, client: Client) -> None:
+    for code in ("1", "2", "import os; os._exit(1)", "3", " ", "4"):
+        client.run(code)
+    client.run("5", fresh=True)
+    numbers = re.findall(r"default: cell (\d+):", daemon.log())
+    assert numbers == ["1", "2", "3", "1", "1", "2", "1"]
+
+
+def test_the_restart_comes_before_the_error(start: type_of_start) -> None:
+    first = start()
+    first.client().run("x = 1")
+    first.stop()
+    result = start().client().run("x")
+    assert re.match(r"Vivarium was restarted: .*\nError: NameError: ", result.text)

@@ -10,7 +10,7 @@ import re
 import signal
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -606,7 +606,60 @@ def test_a_thread_that_prints_later_is_shown_with_the_next_call(
     assert sum("said late" in text for text in texts) == 1
 
 
+# ---- shell commands ----
+
+
+def test_a_shell_command_is_a_program_in_a_terminal_without_its_line_ends(client: Client) -> None:
+    result = client.run("!printf 'a\\nb\\tc\\r\\nd'; test -t 1 && echo terminal")
+    assert result.data["stdout"] == "a\nb\tc\r\ndterminal\n"
+    assert client.run("!echo err >&2; exit 3").data["stdout"] == "err\n"
+    assert client.run("_exit_code").data["result"] == "3"
+    assert client.run("!kill -9 $$").data["end"] == "ok"
+    assert client.run("_exit_code").data["result"] == "-9"
+
+
+def test_a_shell_command_sees_the_names_of_who_calls_it(client: Client) -> None:
+    code = "cmd = 'global'\ndef f(name):\n    !echo {name} $cmd\nf('local')"
+    assert client.run(code).data["stdout"] == "local global\n"
+
+
+def test_no_character_of_a_shell_command_is_cut(client: Client) -> None:
+    code = "!yes é€😀 | head -n 100000"
+    result = client.run(code, timeout_seconds=50)
+    assert "\ufffd" not in result.data["stdout"]
+    assert f"of {100_000 * 4} characters left out" in result.data["stdout"]
+
+
+def test_a_shell_command_ends_though_it_leaves_a_process_in_its_terminal(client: Client) -> None:
+    assert client.run("!sleep 50 & echo begun").data["stdout"] == "begun\n"
+
+
+def test_a_shell_command_is_interrupted(client: Client) -> None:
+    result = client.run("!echo begun; sleep 50", timeout_seconds=1)
+    assert result.exit_code == 124
+    assert result.data["stdout"].startswith("begun\n")
+    assert result.data["end"] == "timed_out"
+
+
 # ---- structure ----
+
+
+def members(value: object, key: str) -> Iterator[object]:
+    """Every value of that key, at any depth."""
+    if isinstance(value, dict):
+        yield from (found for name, found in value.items() if name == key)
+        for inner in value.values():
+            yield from members(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from members(inner, key)
+
+
+def test_no_schema_has_a_list_of_types(client: Client) -> None:
+    """Some model providers refuse it."""
+    for tool in client.request("tools/list")["tools"]:
+        for schema in tool["inputSchema"], tool["outputSchema"]:
+            assert not [kind for kind in members(schema, "type") if isinstance(kind, list)]
 
 
 def test_the_structure_agrees_with_the_text_and_its_schema(client: Client) -> None:

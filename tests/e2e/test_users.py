@@ -113,23 +113,24 @@ def test_users_run_side_by_side(daemon: Daemon) -> None:
     assert [result.exit_code for result in results] == [0, 0]
 
 
-def test_the_queue_has_an_end(start: Callable[..., Daemon]) -> None:
-    daemon = start(env={"VIVARIUM_QUEUE_LIMIT": "2"})
+@pytest.mark.parametrize(("limit", "words"), [(1, "1 call waits"), (2, "2 calls wait")])
+def test_the_queue_has_an_end(start: Callable[..., Daemon], limit: int, words: str) -> None:
+    daemon = start(env={"VIVARIUM_QUEUE_LIMIT": str(limit)})
     client = daemon.client()
     results: list[Result] = []
     threads = [
         threading.Thread(target=lambda: results.append(client.run("import time; time.sleep(1)")))
-        for _ in range(2)
+        for _ in range(1 + limit)  # one runs
     ]
     for thread in threads:
         thread.start()
-    wait_until(lambda: daemon.health()["calls"] == 2)
+    wait_until(lambda: daemon.health()["calls"] == 1 + limit)
     refused = client.run("1")
     assert refused.is_error
-    assert "VIVARIUM_QUEUE_LIMIT" in refused.text
+    assert f"{words} in workspace default already (VIVARIUM_QUEUE_LIMIT)" in refused.text
     for thread in threads:
         thread.join()
-    assert [result.exit_code for result in results] == [0, 0]
+    assert [result.exit_code for result in results] == [0] * (1 + limit)
 
 
 def test_the_limit_of_kernels_is_a_clear_answer(start: Callable[..., Daemon]) -> None:
@@ -138,7 +139,7 @@ def test_the_limit_of_kernels_is_a_clear_answer(start: Callable[..., Daemon]) ->
     assert run_as(client, "alice", "1").exit_code == 0
     refused = run_as(client, "bob", "1")
     assert refused.exit_code == 125
-    assert "1 kernels are alive already (VIVARIUM_MAX_KERNELS)" in refused.text
+    assert "1 kernel is alive already (VIVARIUM_MAX_KERNELS)" in refused.text
     run_as(client, "alice", "exit()")
     wait_until(lambda: daemon.health()["kernels"] == 0)
     assert run_as(client, "bob", "1").exit_code == 0

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "kernelmgr/notes.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "wire/log.h"
+
+enum {
+	REWRITE_AT = 256 * 1024, /* bytes */
+	LINE_BYTES = 160,
+};
+
+static int rewrite(struct notes *self, struct err *err)
+{
+	char partial[PATH_MAX + 8];
+
+	snprintf(partial, sizeof partial, "%s.new", self->path);
+	FILE *file = fopen(partial, "we");
+	if (!file)
+		return err_set(err, ERR_SYSTEM, "write %.150s", partial);
+	if (self->file)
+		fclose(self->file);
+	self->file = file;
+	self->write(file, self->arg);
+	if (fflush(file) != 0 || rename(partial, self->path) < 0)
+		return err_set(err, ERR_SYSTEM, "write %.150s", self->path);
+	self->size = ftell(file);
+	return 0;
+}
+
+static void read_old(FILE *old, notes_read_fn *read, void *arg)
+{
+	char line[LINE_BYTES];
+
+	while (fgets(line, sizeof line, old)) {
+		size_t len = strcspn(line, "\n");
+
+		if (line[len] != '\n')
+			continue; /* torn by the end of its writer */
+		line[len] = '\0';
+		read(line, arg);
+	}
+}
+
+int notes_open(struct notes *self, const char *state_dir, const char *name,
+	       notes_read_fn *read, notes_write_fn *write, void *arg, struct err *err)
+{
+	self->write = write;
+	self->arg = arg;
+	if (snprintf(self->path, sizeof self->path, "%s/%s", state_dir, name) >=
+	    (int)sizeof self->path)
+		return err_set(err, ERR_CONFIG, "VIVARIUM_STATE_DIR is too long");
+	FILE *old = fopen(self->path, "re");
+	if (old) {
+		read_old(old, read, arg);
+		fclose(old);
+	}
+	return rewrite(self, err);
+}
+
+void notes_close(struct notes *self)
+{
+	if (self->file)
+		fclose(self->file);
+	self->file = NULL;
+}
+
+/* The page cache keeps what is written when the daemon is killed, so no sync: after a
+ * loss of power the newest lines may be missing. */
+void notes_add(struct notes *self, const char *fmt, ...)
+{
+	struct err err;
+	va_list ap;
+
+	if (!self->file)
+		return;
+	va_start(ap, fmt);
+	int len = vfprintf(self->file, fmt, ap);
+	va_end(ap);
+	if (len < 0 || fputc('\n', self->file) == EOF || fflush(self->file) != 0)
+		log_warn("notes", "cannot write %s", self->path);
+	else
+		self->size += len + 1;
+	if (self->size > REWRITE_AT && rewrite(self, &err) < 0)
+		log_warn("notes", "%s", err.msg);
+}

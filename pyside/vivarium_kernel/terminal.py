@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""`!command` in a terminal of its own, so that programs write line by line, as IPython has it.
+
+Unlike IPython's: lines end as the program wrote them, no character is cut in two where a read
+ends, nothing is kept, and an interrupt has no moment in which it finds nothing to stop.
+"""
+
+import codecs
+import math
+import signal
+import termios
+import time
+from contextlib import suppress
+from typing import Any
+
+READ_SIZE = 65536
+LOOK_S = 0.05  # whether the command has ended, while something it left behind has the terminal
+LEAVE_S = 0.2  # for a command to end by itself after an interrupt
+
+
+def prepare() -> None:
+    """In the child, before the command: its output is not edited, and Python's own way with
+    broken pipes is not handed on."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    settings = termios.tcgetattr(1)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(1, termios.TCSANOW, settings)
+
+
+def run(shell: str, command: str) -> int:
+    """The exit status, or less than 0: minus the signal that ended it."""
+    import pexpect  # type: ignore[import-untyped]
+
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    child: Any = None
+
+    def forward(end: float) -> None:
+        """Print what comes until the command has ended, or it is too late."""
+        while time.monotonic() < end:
+            try:
+                data = child.read_nonblocking(READ_SIZE, LOOK_S)
+            except pexpect.TIMEOUT:
+                continue
+            except pexpect.EOF:
+                return
+            print(decoder.decode(data), end="", flush=True)
+
+    try:
+        child = pexpect.spawn(shell, ["-c", command], preexec_fn=prepare)
+        child.ptyproc.delayafterclose = 0
+        forward(math.inf)
+        child.wait()  # it may have closed its output and gone on
+    except KeyboardInterrupt:
+        if child is None:
+            raise
+        child.sendintr()
+        with suppress(KeyboardInterrupt):  # the impatient do it twice
+            forward(time.monotonic() + LEAVE_S)
+        child.terminate(force=True)
+    print(decoder.decode(b"", True), end="", flush=True)
+    if child.signalstatus is not None:
+        return -int(child.signalstatus)
+    # More than 128 is how a shell tells of a command that a signal ended.
+    status = int(child.exitstatus or 0)
+    return status if status <= 128 else 128 - status
