@@ -14,3 +14,7 @@ def restore_first(shell: Any, state: dict[str, Any]) -> None:
 
 def restore_last(shell: Any, state: dict[str, Any]) -> None:
     """What loading the names may disturb."""
+
+
+def begin() -> None:
+    """Once, before the first cell: what is found now is no part of a session."""
