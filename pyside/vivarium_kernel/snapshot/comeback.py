@@ -18,20 +18,26 @@ from typing import Any
 from ..cells import Cells
 from ..connection import Reports, Restore, SnapshotLaunch
 from . import manifest
+from .baseline import address_of
 from .chunks import CHUNK
-from .likeness import restored
 from .loader import load
 from .manifest import LeftOut, Read, Unreadable
 from .mapping import Damaged, Store, pieces
+from .patience import Patience
 from .pickler import version_of
 from .records import Loaded, Lost
 from .tombstone import bury
-from .versions import Version
 from .writer import Writer
 
 JOURNAL = "restoring"
 RECORD = 512  # bytes: index, then the name
+BASELINE_S = 0.1  # for a look at what came back
+DAMAGED = "its data on the disk is damaged"
 CHECK_PAUSE_S = 0.004  # after each chunk: at most 250 MB a second
+
+
+class Gone:
+    """In the place of a buffer that cannot be had."""
 
 
 class Journal:
@@ -128,7 +134,10 @@ class Restorer:
     def _restore(self, found: Read, skip: Set[str], comeback: Comeback) -> None:
         stream = self._store.read(found.stream.size, found.stream.chunks)
         buffers, damaged = self._buffers(found)
-        skip = skip | owners(found, damaged)
+        mapped = {}
+        for buffer, piece in zip(buffers, found.buffers, strict=True):
+            if not isinstance(buffer, Gone):
+                mapped[address_of(buffer), piece.size] = piece
         journal = Journal(self._spool)
         try:
             loaded = load(
@@ -137,24 +146,27 @@ class Restorer:
         finally:
             journal.end()
         self._cells.recall(self._shell.user_ns, found.cells)
-        version = Version(found.generation, found.chunk_names(), restored(found, stream))
-        self._writer.resume(version, found.size(), found.dumped)
+        patience = Patience(None, seconds=BASELINE_S)
+        self._writer.resume(found, mapped, patience)
+        for lost in loaded.failed:
+            if lost.name in damaged:
+                lost.why = DAMAGED
         comeback.names, comeback.failed = len(loaded.names), loaded.failed
         comeback.cwd_gone = loaded.cwd_gone
         comeback.versions = different(found)
         self._carry(found, loaded)
 
-    def _buffers(self, found: Read) -> tuple[list[Any], set[int]]:
-        """Every buffer, and which of them are not there."""
+    def _buffers(self, found: Read) -> tuple[list[Any], Set[str]]:
+        """Every buffer, and the names of which one is not there."""
         buffers: list[Any] = []
         damaged: set[int] = set()
         for number, piece in enumerate(found.buffers):
             try:
                 buffers.append(memoryview(self._store.map(piece.size, piece.chunks)))
             except (OSError, Damaged):
-                buffers.append(memoryview(b""))
+                buffers.append(Gone())  # whatever is made of it fails, and nothing else
                 damaged.add(number)
-        return buffers, damaged
+        return buffers, owners(found, damaged)
 
     def _carry(self, found: Read, loaded: Loaded) -> None:
         """What could not be restored stays in its generation: the next ones say in which."""

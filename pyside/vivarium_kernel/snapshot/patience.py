@@ -44,7 +44,7 @@ class Patience:
 
     def __init__(
         self,
-        orders: Orders,
+        orders: Orders | None,
         *,
         seconds: float,
         size: int = 0,
@@ -64,7 +64,7 @@ class Patience:
         self.seen = now = time.monotonic()
         if self.over or now > self.until:
             raise OverBudget
-        if self._heeds and now > self._next_look:
+        if self._heeds and self._orders is not None and now > self._next_look:
             self._next_look = now + LOOK_S
             if self._orders.waiting():
                 raise Preempted
@@ -74,7 +74,8 @@ class Patience:
         silent = time.monotonic() - self.seen
         if silent < HUNG_S:
             return False
-        return silent > HUNG_IDLE_S or self._waited_for or self._orders.waiting()
+        waiting = self._orders is not None and self._orders.waiting()
+        return silent > HUNG_IDLE_S or self._waited_for or waiting
 
 
 class Minder:
