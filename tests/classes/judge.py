@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import os
 import pickle
 import select
@@ -18,6 +17,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from json import dumps, loads  # by name: a case may replace them
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def in_child(work: Callable[[], Facts]) -> Facts:
             os.close(reading)
             os.setsid()
             with os.fdopen(writing, "wb") as file:
-                file.write(json.dumps(work()).encode())
+                file.write(dumps(work()).encode())
             status = 0
         except BaseException:
             traceback.print_exc(file=sys.__stderr__)
@@ -93,7 +93,7 @@ def in_child(work: Callable[[], Facts]) -> Facts:
         os.killpg(pid, signal.SIGKILL)
     if status or not answer:
         return {"end": f"ended with status {os.waitstatus_to_exitcode(status)}"}
-    facts: Facts = json.loads(answer)
+    facts: Facts = loads(answer)
     return facts
 
 
@@ -193,7 +193,7 @@ def main() -> None:
             importlib.import_module(name)
     with tempfile.TemporaryDirectory() as place:
         for line in sys.stdin:
-            out.write(json.dumps(settle(shell, json.loads(line), place)) + "\n")
+            out.write(dumps(settle(shell, loads(line), place)) + "\n")
 
 
 if __name__ == "__main__":
