@@ -4,6 +4,7 @@
 Each part is caught by itself and set by itself: one that fails costs no other.
 """
 
+import json
 import os
 import signal
 import sys
@@ -111,21 +112,29 @@ def write_patches(patches: Any) -> None:
         setattr(sys.modules[module], name, value)
 
 
-def read_shell() -> dict[str, Any]:
-    shell = live.shell()
+UNDERSCORES = ("_", "__", "___")
+
+
+def read_shell() -> str:
+    """As one string, for with each cell more of it in the memo every entry would change."""
+    shell, namespace = live.shell(), live.namespace()
     history = getattr(shell, "history_manager", None)
     display = getattr(shell, "displayhook", None)
-    return {
+    state = {
         "count": getattr(shell, "execution_count", 1),
         "inputs": {name: getattr(history, name, "") for name in ("_i", "_ii", "_iii", "_i00")},
         "raw": list(getattr(history, "input_hist_raw", [])),
-        "outputs": {name: getattr(display, name, None) for name in ("_", "__", "___")},
+        # The values are names like others.
+        "outputs": [
+            name for name in UNDERSCORES if getattr(display, name, None) is namespace.get(name)
+        ],
     }
+    return json.dumps(state)
 
 
-def write_shell(state: dict[str, Any]) -> None:
+def write_shell(text: str) -> None:
     """In and Out are names like others; the shell must go on with the same objects."""
-    shell, namespace = live.shell(), live.namespace()
+    state, shell, namespace = json.loads(text), live.shell(), live.namespace()
     if hasattr(shell, "execution_count"):
         shell.execution_count = state["count"]
     history = getattr(shell, "history_manager", None)
@@ -136,11 +145,12 @@ def write_shell(state: dict[str, Any]) -> None:
         if isinstance(namespace.get("_dh"), list):
             history.dir_hist = namespace["_dh"]
         history.input_hist_raw = state["raw"]
-        for name, text in state["inputs"].items():
-            setattr(history, name, text)
+        for name, value in state["inputs"].items():
+            setattr(history, name, value)
     if hasattr(shell, "displayhook"):
-        for name, value in state["outputs"].items():
-            setattr(shell.displayhook, name, value)
+        for name in state["outputs"]:
+            if name in namespace:
+                setattr(shell.displayhook, name, namespace[name])
 
 
 FIRST = {  # what loading the names may need
