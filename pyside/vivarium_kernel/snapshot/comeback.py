@@ -20,6 +20,7 @@ from ..connection import Reports, Restore, SnapshotLaunch
 from . import manifest
 from .baseline import address_of
 from .chunks import CHUNK
+from .history import is_history, put_back
 from .loader import load
 from .manifest import LeftOut, Read, Unreadable
 from .mapping import Damaged, Store, pieces
@@ -125,7 +126,7 @@ class Restorer:
         """Nothing, or not everything, came back.  It is still where it was."""
         namespace, failed = self._shell.user_ns, []
         for entry in found.dumped.entries:
-            if entry.name not in namespace and not manifest.is_history(entry.name):
+            if entry.name not in namespace and not is_history(entry.name):
                 cell = found.cells[entry.name]
                 namespace[entry.name] = bury(entry.type, why, entry.name, cell)
                 failed.append(Lost(entry.name, entry.type, why))
@@ -145,13 +146,15 @@ class Restorer:
             )
         finally:
             journal.end()
+        put_back(self._shell)
         self._cells.recall(self._shell.user_ns, found.cells)
         patience = Patience(None, seconds=BASELINE_S)
         self._writer.resume(found, mapped, patience)
         for lost in loaded.failed:
             if lost.name in damaged:
                 lost.why = DAMAGED
-        comeback.names, comeback.failed = len(loaded.names), loaded.failed
+        comeback.names = sum(not is_history(name) for name in loaded.names)
+        comeback.failed = loaded.failed
         comeback.cwd_gone = loaded.cwd_gone
         comeback.versions = different(found)
         self._carry(found, loaded)

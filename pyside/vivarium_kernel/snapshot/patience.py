@@ -47,12 +47,14 @@ class Patience:
         orders: Orders | None,
         *,
         seconds: float,
+        busy_seconds: float = 0.0,
         size: int = 0,
         heeds: bool = False,
         waited_for: bool = False,
     ) -> None:
         self.began = self.seen = time.monotonic()
         self.until = self.began + seconds
+        self._busy_until = time.thread_time() + busy_seconds if busy_seconds else 0.0
         self.over = False  # nothing may go on with it, in whatever thread
         self.size = size  # bytes it may take; 0: any
         self._orders = orders
@@ -63,6 +65,8 @@ class Patience:
     def check(self) -> None:
         self.seen = now = time.monotonic()
         if self.over or now > self.until:
+            raise OverBudget
+        if self._busy_until and time.thread_time() > self._busy_until:
             raise OverBudget
         if self._heeds and self._orders is not None and now > self._next_look:
             self._next_look = now + LOOK_S

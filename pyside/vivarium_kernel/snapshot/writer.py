@@ -9,8 +9,9 @@ from ..cells import Cells
 from .baseline import UNKNOWN, Baseline, Mapped
 from .chunks import Chunks, Spool
 from .collector import Collector, reason
+from .history import is_history, leave_out
 from .likeness import Comparison, Generation
-from .manifest import Cell, Contents, LeftOut, Read, bytes_of, changes, is_history
+from .manifest import Cell, Contents, LeftOut, Read, bytes_of, changes
 from .omissions import Omissions, heaviest
 from .patience import GivenUp, Patience
 from .pickler import dump, module_versions
@@ -84,6 +85,7 @@ class Writer:
         what changed last comes last, so that most entries stay as they were.
         """
         names = dict(self._shell.user_ns)
+        leave_out(self._shell, names)
         usable = [name for name in names if type(name) is str and is_text(name)]
         new = self._number + 1
         usable.sort(key=lambda name: (rank(name, names[name]), self._since.get(name, new)))
