@@ -77,11 +77,8 @@ class Collector:
         if view.nbytes < APART:
             return True
         self._count(view.nbytes)
-        piece = Piece(view.nbytes)
-        self.buffers.append(piece)
-        for start in range(0, view.nbytes, CHUNK):
-            self._patience.check()
-            piece.chunks.append(self._put(view[start : start + CHUNK]))
+        self._patience.check()
+        self.buffers.append(self._cut(view))
         return False
 
     def give_way(self) -> None:
@@ -118,6 +115,13 @@ class Collector:
         self.total += size
         if self._patience.size and self.total > self._patience.size:
             raise OverBudget
+
+    def _cut(self, view: memoryview) -> Piece:
+        piece = Piece(view.nbytes)
+        for start in range(0, view.nbytes, CHUNK):
+            piece.chunks.append(self._put(view[start : start + CHUNK]))
+            self._patience.check()
+        return piece
 
     def _flush(self) -> None:
         self.stream.chunks.append(self._put(bytes(self._pending)))

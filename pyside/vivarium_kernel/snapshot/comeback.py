@@ -18,20 +18,27 @@ from typing import Any
 from ..cells import Cells
 from ..connection import Reports, Restore, SnapshotLaunch
 from . import manifest
+from .baseline import address_of
 from .chunks import CHUNK
-from .likeness import restored
+from .history import is_history, put_back
 from .loader import load
 from .manifest import LeftOut, Read, Unreadable
 from .mapping import Damaged, Store, pieces
+from .patience import Patience
 from .pickler import version_of
 from .records import Loaded, Lost
 from .tombstone import bury
-from .versions import Version
 from .writer import Writer
 
 JOURNAL = "restoring"
 RECORD = 512  # bytes: index, then the name
+BASELINE_S = 0.1  # for a look at what came back
+DAMAGED = "its data on the disk is damaged"
 CHECK_PAUSE_S = 0.004  # after each chunk: at most 250 MB a second
+
+
+class Gone:
+    """In the place of a buffer that cannot be had."""
 
 
 class Journal:
@@ -119,7 +126,7 @@ class Restorer:
         """Nothing, or not everything, came back.  It is still where it was."""
         namespace, failed = self._shell.user_ns, []
         for entry in found.dumped.entries:
-            if entry.name not in namespace and not manifest.is_history(entry.name):
+            if entry.name not in namespace and not is_history(entry.name):
                 cell = found.cells[entry.name]
                 namespace[entry.name] = bury(entry.type, why, entry.name, cell)
                 failed.append(Lost(entry.name, entry.type, why))
@@ -128,7 +135,10 @@ class Restorer:
     def _restore(self, found: Read, skip: Set[str], comeback: Comeback) -> None:
         stream = self._store.read(found.stream.size, found.stream.chunks)
         buffers, damaged = self._buffers(found)
-        skip = skip | owners(found, damaged)
+        mapped = {}
+        for buffer, piece in zip(buffers, found.buffers, strict=True):
+            if not isinstance(buffer, Gone):
+                mapped[address_of(buffer), piece.size] = piece
         journal = Journal(self._spool)
         try:
             loaded = load(
@@ -136,26 +146,30 @@ class Restorer:
             )
         finally:
             journal.end()
+        put_back(self._shell)
         self._cells.recall(self._shell.user_ns, found.cells)
-        version = Version(found.generation, found.chunk_names(), restored(found, stream))
-        self._writer.resume(version, found.size(), found.dumped)
-        comeback.names = sum(not manifest.is_history(name) for name in loaded.names)
+        patience = Patience(None, seconds=BASELINE_S)
+        self._writer.resume(found, mapped, patience)
+        for lost in loaded.failed:
+            if lost.name in damaged:
+                lost.why = DAMAGED
+        comeback.names = sum(not is_history(name) for name in loaded.names)
         comeback.failed = loaded.failed
         comeback.cwd_gone = loaded.cwd_gone
         comeback.versions = different(found)
         self._carry(found, loaded)
 
-    def _buffers(self, found: Read) -> tuple[list[Any], set[int]]:
-        """Every buffer, and which of them are not there."""
+    def _buffers(self, found: Read) -> tuple[list[Any], Set[str]]:
+        """Every buffer, and the names of which one is not there."""
         buffers: list[Any] = []
         damaged: set[int] = set()
         for number, piece in enumerate(found.buffers):
             try:
                 buffers.append(memoryview(self._store.map(piece.size, piece.chunks)))
             except (OSError, Damaged):
-                buffers.append(memoryview(b""))
+                buffers.append(Gone())  # whatever is made of it fails, and nothing else
                 damaged.add(number)
-        return buffers, damaged
+        return buffers, owners(found, damaged)
 
     def _carry(self, found: Read, loaded: Loaded) -> None:
         """What could not be restored stays in its generation: the next ones say in which."""

@@ -21,7 +21,9 @@ from .patience import GivenUp, Hung, Minder, OverBudget, Patience
 from .records import Lost, Preempted
 from .writer import Writer
 
-QUICK_S = 0.003  # a save before the reply may take so long
+QUICK_BUSY_S = 0.005  # of the processor, for a save before the reply
+FIRST_BUSY_S = 0.02  # for the first one of a process, which finds every cache empty
+QUICK_S = 0.05  # on a busy machine
 QUICK_BYTES = 1 << 20
 QUICK_OPCODES = 1_000
 IDLE_S = 0.02  # after the last reply
@@ -86,7 +88,7 @@ class Keeper:
         if self._always:
             self._save_before_reply()
         elif self._quick:
-            self._attempt(self._patience(QUICK_S, size=QUICK_BYTES, waited_for=True), QUICK_OPCODES)
+            self._attempt(self._quick_patience(), QUICK_OPCODES)
         return self._report()
 
     def last_save(self) -> None:
@@ -132,6 +134,10 @@ class Keeper:
             self.loop.remove_timeout(self._timer)
         self._timer = None
 
+    def _quick_patience(self) -> Patience:
+        busy = QUICK_BUSY_S if self.writer.saved.generation else FIRST_BUSY_S
+        return self._patience(QUICK_S, busy_seconds=busy, size=QUICK_BYTES, waited_for=True)
+
     def _patience(self, seconds: float, **options: Any) -> Patience:
         return Patience(self._orders, seconds=seconds, **options)
 
@@ -158,7 +164,7 @@ class Keeper:
             self._pending = False
             self._error = ""
             busy_s = time.thread_time() - began
-            self._quick = busy_s <= QUICK_S and self.writer.saved.bytes <= QUICK_BYTES
+            self._quick = busy_s <= QUICK_BUSY_S and self.writer.saved.bytes <= QUICK_BYTES
             self._reports.saved(number)
 
     def _over_budget(self, name: str, patience: Patience) -> None:

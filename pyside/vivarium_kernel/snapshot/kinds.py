@@ -58,13 +58,20 @@ def is_by_name(module: Any) -> bool:
     """A module that `import` finds again in another process."""
     if not isinstance(module, ModuleType):
         return False
-    name = module.__dict__.get("__name__")
-    if type(name) is not str or name in OWN_MODULES or sys.modules.get(name) is not module:
+    name = import_name(module)
+    if name in OWN_MODULES or sys.modules.get(name) is not module:
         return False
     if module.__dict__.get("__spec__") is not None:
         return True
     parent = name.rpartition(".")[0]  # some native libraries make submodules without a spec
     return bool(parent) and is_by_name(sys.modules.get(parent))
+
+
+def import_name(module: ModuleType) -> str:
+    """What `import` wants; the module `_io` calls itself `io`."""
+    spec = module.__dict__.get("__spec__")
+    name = getattr(spec, "name", None) or module.__dict__.get("__name__")
+    return name if type(name) is str else ""
 
 
 def is_found_as(value: object, module: str, path: str) -> bool:

@@ -12,10 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xxhash import xxh3_128_digest
-
-from .collector import BODY_MAX, Mark, mark
-from .manifest import Read
+from .collector import Mark
 
 REFERENCES = frozenset({"GET", "BINGET", "LONG_BINGET"})
 OPCODES_MAX = 100_000  # looked at in one comparison of generations: 0.2 s
@@ -55,22 +52,6 @@ class Generation:
     def seal(self) -> None:
         """Every entry was added, in their order."""
         self.memo = Memo([(0, ""), *((known.memo, name) for name, known in self.entries.items())])
-
-
-def restored(found: Read, stream: bytes | bytearray) -> Generation:
-    """The generation that this kernel came back from.
-
-    Where an entry was written in several pieces is not known any more, so a large one counts
-    as changed by the next generation.
-    """
-    generation = Generation()
-    for entry in found.dumped.entries:
-        body = bytes(stream[entry.at : entry.at + min(entry.size, BODY_MAX)])
-        buffers = found.buffers[entry.first_buffer : entry.first_buffer + entry.buffer_count]
-        known = mark([xxh3_128_digest(body)], body, buffers)
-        generation.add(entry.name, known, entry.memo, found.hashes[entry.name])
-    generation.seal()
-    return generation
 
 
 class Comparison:

@@ -15,7 +15,7 @@ from typing import Any
 from ..streams import muted
 from . import live
 from .kinds import describe
-from .process import restore_first, restore_last
+from .process import FIRST, LAST, Part, restore
 from .records import Dumped, Entry, Loaded, Lost
 from .reducers import load_all
 from .salvage import salvage
@@ -98,8 +98,7 @@ class Unpickler(pickle.Unpickler):
 
 
 class Loading:
-    def __init__(self, shell: Any, stream: Any, buffers: Sequence[Any], dumped: Dumped) -> None:
-        self._shell = shell
+    def __init__(self, stream: Any, buffers: Sequence[Any], dumped: Dumped) -> None:
         self._reader, self._buffers = Reader(stream), Buffers(buffers)
         self._dumped = dumped
         self._unpickler = Unpickler(self._reader, self._buffers, {})
@@ -123,6 +122,13 @@ class Loading:
             value = self._load(entry, end, entry.name in skip)
             live.namespace()[entry.name] = value
             self.result.names.append(entry.name)
+
+    def set(self, parts: dict[str, Part], state: dict[str, Any]) -> None:
+        for name, why in restore(parts, state):
+            if name == "directory":
+                self.result.cwd_gone = state[name]
+            else:
+                self.result.failed.append(Lost("", name, why))
 
     def _seek(self, entry: Entry) -> None:
         self._reader.at, self._buffers.at = entry.at, entry.first_buffer
@@ -180,10 +186,10 @@ def load(
 ) -> Loaded:
     """Bind the names again.  `begin` is called before each, so that a crash has a name."""
     live.enter(shell)
-    loading = Loading(shell, stream, buffers, dumped)
+    loading = Loading(stream, buffers, dumped)
     with muted():
         state = loading.load_process()
-        restore_first(shell, state)
+        loading.set(FIRST, state)
         loading.load_names(skip, begin)
-        restore_last(shell, state)
+        loading.set(LAST, state)
     return loading.result

@@ -11,11 +11,11 @@ from typing import Any
 from ..streams import clean
 from .chunks import CHUNK
 from .collector import Collector, Piece
+from .history import is_history
 from .records import Dumped, Entry, Lost
 
 VERSION = 1
 SOURCE_MAX = 200  # characters
-HISTORY = ("In", "Out")
 
 
 class Unreadable(Exception):
@@ -123,11 +123,6 @@ def bytes_of(entry: Entry, buffers: Sequence[Piece]) -> int:
     """What it takes of the stream and of buffers."""
     own = buffers[entry.first_buffer : entry.first_buffer + entry.buffer_count]
     return entry.size + sum(piece.size for piece in own)
-
-
-def is_history(name: str) -> bool:
-    """Names that IPython keeps up, or that nobody lists."""
-    return name.startswith("_") or name in HISTORY
 
 
 def changes(old: Mapping[str, str], new: Mapping[str, str]) -> Changes:

@@ -44,15 +44,17 @@ class Patience:
 
     def __init__(
         self,
-        orders: Orders,
+        orders: Orders | None,
         *,
         seconds: float,
+        busy_seconds: float = 0.0,
         size: int = 0,
         heeds: bool = False,
         waited_for: bool = False,
     ) -> None:
         self.began = self.seen = time.monotonic()
         self.until = self.began + seconds
+        self._busy_until = time.thread_time() + busy_seconds if busy_seconds else 0.0
         self.over = False  # nothing may go on with it, in whatever thread
         self.size = size  # bytes it may take; 0: any
         self._orders = orders
@@ -64,7 +66,9 @@ class Patience:
         self.seen = now = time.monotonic()
         if self.over or now > self.until:
             raise OverBudget
-        if self._heeds and now > self._next_look:
+        if self._busy_until and time.thread_time() > self._busy_until:
+            raise OverBudget
+        if self._heeds and self._orders is not None and now > self._next_look:
             self._next_look = now + LOOK_S
             if self._orders.waiting():
                 raise Preempted
@@ -74,7 +78,8 @@ class Patience:
         silent = time.monotonic() - self.seen
         if silent < HUNG_S:
             return False
-        return silent > HUNG_IDLE_S or self._waited_for or self._orders.waiting()
+        waiting = self._orders is not None and self._orders.waiting()
+        return silent > HUNG_IDLE_S or self._waited_for or waiting
 
 
 class Minder:

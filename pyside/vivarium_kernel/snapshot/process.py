@@ -1,16 +1,189 @@
 # SPDX-License-Identifier: MIT
-"""What a session is beside its names."""
+"""What a session is beside its names: directory, environment, random generators, options.
 
-from typing import Any
+Each part is caught by itself and set by itself: one that fails costs no other.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from . import libraries, live
+from .kinds import describe, import_name, is_by_name
+
+
+class Part(NamedTuple):
+    read: Callable[[], Any]  # None: nothing to keep
+    write: Callable[[Any], None]
+
+
+class Before:
+    """What a process has before its first cell; the rest is the session's."""
+
+    def __init__(self) -> None:
+        self.environ = dict(os.environ)
+        self.path = list(sys.path)
+        self.signals = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        self.recursion = sys.getrecursionlimit()
+
+
+_before = Before()
+
+
+def begin() -> None:
+    """Once, before the first cell."""
+    global _before  # noqa: PLW0603 (a process has one past)
+    _before = Before()
+
+
+def read_directory() -> str | None:
+    with suppress(FileNotFoundError):
+        return os.getcwd()
+    return None
+
+
+def read_environment() -> Any:
+    now = dict(os.environ)
+    gone = [name for name in _before.environ if name not in now]
+    new = {name: value for name, value in now.items() if _before.environ.get(name) != value}
+    return (new, gone) if new or gone else None
+
+
+def write_environment(changes: Any) -> None:
+    new, gone = changes
+    os.environ.update(new)
+    for name in gone:
+        os.environ.pop(name, None)
+    if "TZ" in new:
+        import time
+
+        time.tzset()
+
+
+def read_path() -> Any:
+    return (list(sys.path), _before.path) if sys.path != _before.path else None
+
+
+def write_path(paths: Any) -> None:
+    """Additions and order of the session; what this process's start put there stays."""
+    wanted, formerly = paths
+    ours = [each for each in sys.path if each not in formerly and each not in wanted]
+    sys.path[:] = wanted + ours
+
+
+def read_signals() -> Any:
+    handlers = {}
+    for number, before in _before.signals.items():
+        now = signal.getsignal(number)
+        if now is not before and now is not None:
+            handlers[int(number)] = now if callable(now) else int(now)
+    return handlers or None
+
+
+def write_signals(handlers: Any) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def read_recursion() -> int | None:
+    limit = sys.getrecursionlimit()
+    return limit if limit != _before.recursion else None
+
+
+def read_patches() -> Any:
+    """Functions and classes of cells that were put into the modules they had imported."""
+    namespace = live.namespace()
+    patches = {}
+    for module in {id(each): each for each in list(namespace.values())}.values():
+        if type(module) is ModuleType and is_by_name(module):
+            for name, value in list(vars(module).items()):
+                if type(value) is FunctionType and value.__globals__ is namespace:
+                    patches[import_name(module), name] = value
+    return patches or None
+
+
+def write_patches(patches: Any) -> None:
+    for (module, name), value in patches.items():
+        setattr(sys.modules[module], name, value)
+
+
+UNDERSCORES = ("_", "__", "___")
+
+
+def read_shell() -> str:
+    """As one string, for with each cell more of it in the memo every entry would change."""
+    shell, namespace = live.shell(), live.namespace()
+    history = getattr(shell, "history_manager", None)
+    display = getattr(shell, "displayhook", None)
+    state = {
+        "count": getattr(shell, "execution_count", 1),
+        "inputs": {name: getattr(history, name, "") for name in ("_i", "_ii", "_iii", "_i00")},
+        "raw": list(getattr(history, "input_hist_raw", [])),
+        # The values are names like others.
+        "outputs": [
+            name for name in UNDERSCORES if getattr(display, name, None) is namespace.get(name)
+        ],
+    }
+    return json.dumps(state)
+
+
+def write_shell(text: str) -> None:
+    """In and Out are names like others; the shell must go on with the same objects."""
+    state, shell, namespace = json.loads(text), live.shell(), live.namespace()
+    if hasattr(shell, "execution_count"):
+        shell.execution_count = state["count"]
+    history = getattr(shell, "history_manager", None)
+    if history is not None:
+        for name, attribute in (("_ih", "input_hist_parsed"), ("_oh", "output_hist")):
+            if isinstance(namespace.get(name), (list, dict)):
+                setattr(history, attribute, namespace[name])
+        if isinstance(namespace.get("_dh"), list):
+            history.dir_hist = namespace["_dh"]
+        history.input_hist_raw = state["raw"]
+        for name, value in state["inputs"].items():
+            setattr(history, name, value)
+    if hasattr(shell, "displayhook"):
+        for name in state["outputs"]:
+            if name in namespace:
+                setattr(shell.displayhook, name, namespace[name])
+
+
+FIRST = {  # what loading the names may need
+    "directory": Part(read_directory, os.chdir),
+    "environment": Part(read_environment, write_environment),
+    "path": Part(read_path, write_path),
+}
+LAST = {  # what loading the names may disturb
+    "patches": Part(read_patches, write_patches),
+    "signals": Part(read_signals, write_signals),
+    "recursion": Part(read_recursion, sys.setrecursionlimit),
+    "shell": Part(read_shell, write_shell),
+    **{name: Part(*pair) for name, pair in libraries.PARTS.items()},
+}
 
 
 def capture(shell: Any) -> dict[str, Any]:
-    return {}
+    state = {}
+    for name, part in (FIRST | LAST).items():
+        with suppress(Exception):
+            value = part.read()
+            if value is not None:
+                state[name] = value
+    return state
 
 
-def restore_first(shell: Any, state: dict[str, Any]) -> None:
-    """What loading the names may need."""
-
-
-def restore_last(shell: Any, state: dict[str, Any]) -> None:
-    """What loading the names may disturb."""
+def restore(parts: dict[str, Part], state: dict[str, Any]) -> list[tuple[str, str]]:
+    """Sets these parts; returns those that could not be set, and why."""
+    failed = []
+    for name, part in parts.items():
+        if name in state:
+            try:
+                part.write(state[name])
+            except Exception as error:
+                failed.append((name, describe(error)))
+    return failed

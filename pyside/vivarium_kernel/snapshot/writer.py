@@ -2,17 +2,20 @@
 """One save: the namespace as it is now becomes the next generation in the spool."""
 
 from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ..cells import Cells
+from .baseline import UNKNOWN, Baseline, Mapped
 from .chunks import Chunks, Spool
 from .collector import Collector, reason
+from .history import is_history, leave_out
 from .likeness import Comparison, Generation
-from .manifest import Cell, Contents, LeftOut, bytes_of, changes, is_history
+from .manifest import Cell, Contents, LeftOut, Read, bytes_of, changes
 from .omissions import Omissions, heaviest
 from .patience import GivenUp, Patience
 from .pickler import dump, module_versions
-from .records import Dumped, Lost
+from .records import Dumped, Lost, Preempted
 from .versions import Version, Versions
 
 SHRINK_MAX = 5  # attempts to get below the limit of bytes
@@ -52,17 +55,40 @@ class Writer:
             self._shrink(namespace, collector, dumped)
         raise GivenUp(f"the namespace is larger than {self._size_max} bytes")
 
-    def resume(self, version: Version, size: int, dumped: Dumped) -> None:
+    def resume(self, found: Read, mapped: Mapped, patience: Patience) -> None:
         """The namespace came back from this generation."""
-        self.versions.restored(version)
-        self.chunks.settle(version.chunks)
-        self.saved = Saved(version.number, size, all_lost(dumped))
+        entries = self._as_restored(found, mapped, patience)
+        self.versions.restored(Version(found.generation, found.chunk_names(), entries))
+        self.chunks.settle(found.chunk_names())
+        self.saved = Saved(found.generation, found.size(), all_lost(found.dumped))
+
+    def _as_restored(self, found: Read, mapped: Mapped, patience: Patience) -> Generation:
+        """What the values look like now, for they need not be pickled as they were before."""
+        generation = Generation()
+        try:
+            sink = Baseline(self.chunks, patience, mapped)
+            dumped = dump(self._shell, self._namespace(), sink.renewed, self._cells.of)
+            for entry, mark in zip(dumped.entries, sink.marks(dumped.entries), strict=True):
+                value_hash = found.hashes.get(entry.name, mark.raw)
+                generation.add(entry.name, mark, entry.memo, value_hash)
+        except (Exception, Preempted):  # then every name counts as changed next time
+            generation = Generation()
+            for name, value_hash in found.hashes.items():
+                generation.add(name, UNKNOWN, 0, value_hash)
+        generation.seal()
+        return generation
 
     def _namespace(self) -> dict[str, Any]:
-        """Names in the order that keeps most entries as they were: what changes comes last."""
+        """Names in the order of the stream.
+
+        Modules and definitions come first: code of theirs may run when a value is loaded.  Then
+        what changed last comes last, so that most entries stay as they were.
+        """
         names = dict(self._shell.user_ns)
+        leave_out(self._shell, names)
         usable = [name for name in names if type(name) is str and is_text(name)]
-        usable.sort(key=lambda name: (is_history(name), self._since.get(name, 0)))
+        new = self._number + 1
+        usable.sort(key=lambda name: (rank(name, names[name]), self._since.get(name, new)))
         return {name: names[name] for name in usable}
 
     def _dump(self, namespace: dict[str, Any], patience: Patience) -> tuple[Collector, Dumped]:
@@ -141,6 +167,15 @@ class Writer:
 
 def all_lost(dumped: Dumped) -> list[Lost]:
     return [lost for entry in (dumped.process, *dumped.entries) for lost in entry.lost]
+
+
+def rank(name: str, value: object) -> int:
+    if is_history(name):
+        return 3
+    kind = type(value)
+    if issubclass(kind, ModuleType):
+        return 0
+    return 1 if kind is FunctionType or issubclass(kind, type) else 2
 
 
 def is_text(name: str) -> bool:

@@ -19,6 +19,13 @@ FAMILIES_MODULES = (
     "functions",
     "classes",
     "modules",
+    "files",
+    "locks",
+    "weak",
+    "exceptions",
+    "values",
+    "memory",
+    "sqlite_",
 )
 
 

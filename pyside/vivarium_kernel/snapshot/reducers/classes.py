@@ -29,10 +29,15 @@ from ..kinds import (
 from . import Unkeepable, family
 from .enums import reduce_enum
 from .functions import find
+from .memory import reduce_ctypes_class
 
 # Made anew by type.__new__, or never of use elsewhere.
 NOT_KEPT = frozenset({"__dict__", "__weakref__", "_abc_impl", "__slotnames__"})
-AT_ONCE = ("__module__", "__qualname__", "__slots__", "__orig_bases__", "__classcell__")
+AT_ONCE = (
+    *("__module__", "__qualname__", "__slots__", "__orig_bases__"),
+    *("_fields_", "_pack_", "_type_", "_length_", "_flags_", "_restype_"),  # ctypes
+)
+BUILTIN = (types.BuiltinFunctionType,)
 UNNAMED = {  # types of the interpreter that have a place, but not under their own name
     kind: name for name, kind in vars(types).items() if isinstance(kind, type)
 }
@@ -46,6 +51,10 @@ def reduce_class(pickler: Any, kind: type) -> Any:
         return NotImplemented if place[1] == qualname_of(kind) else (find, place)
     if kind in (type(None), type(...), type(NotImplemented)):
         return NotImplemented  # the pickler knows these
+    if module_of(type(kind)) == "_ctypes" or module_of(kind) == "_ctypes":
+        found = reduce_ctypes_class(kind)
+        if found is not None:
+            return found
     if not flags_of(kind) & HEAP_TYPE:
         raise Unkeepable(f"{full_name(kind)} has no name to import it by")
     if is_enum(kind):
@@ -95,7 +104,7 @@ def registered(kind: type) -> list[type]:
 
 
 def make_class(meta: type, name: str, bases: tuple[type, ...], seed: dict[str, Any]) -> type:
-    maker: Any = abc.ABCMeta if abc.ABCMeta in mro_of(meta) else type
+    maker = maker_of(meta)
     with silenced([base for each in bases for base in mro_of(each) if is_own(base)]):
         try:
             made: type = maker.__new__(meta, name, bases, dict(seed))
@@ -105,6 +114,14 @@ def make_class(meta: type, name: str, bases: tuple[type, ...], seed: dict[str, A
     with silenced([base for each in bases for base in mro_of(each)]):
         made = maker.__new__(meta, name, bases, dict(seed))
         return made
+
+
+def maker_of(meta: type) -> Any:
+    """The class whose __new__ is what every metaclass's comes down to."""
+    if abc.ABCMeta in mro_of(meta):
+        return abc.ABCMeta
+    makers = (base for base in mro_of(meta) if type(dict_of(base).get("__new__")) in BUILTIN)
+    return next(makers)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import live
-from ..kinds import is_by_name
+from ..kinds import import_name, is_by_name
 from . import exactly
 
 NOT_KEPT = ("__builtins__", "__loader__", "__spec__")
@@ -15,7 +15,7 @@ NOT_KEPT = ("__builtins__", "__loader__", "__spec__")
 
 @exactly(ModuleType)
 def reduce_module(pickler: Any, module: ModuleType) -> Any:
-    name = module.__dict__.get("__name__")
+    name = import_name(module)
     if is_by_name(module):
         pickler.modules.add(name)
         return importlib.import_module, (name,)
@@ -23,7 +23,7 @@ def reduce_module(pickler: Any, module: ModuleType) -> Any:
         return main_module, ()
     listed = sys.modules.get(name) is module
     state = {key: value for key, value in module.__dict__.items() if key not in NOT_KEPT}
-    return make_module, (str(name), listed), state, None, None, fill_module
+    return make_module, (name, listed), state, None, None, fill_module
 
 
 def main_module() -> ModuleType:

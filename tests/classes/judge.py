@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""Runs in the interpreter that is judged: cases on stdin, one verdict a line on stdout.
+
+This process forks two for each case.  A runs the setup in a shell, dumps its namespace to a
+file and evaluates the probe; B loads the file into an empty shell and evaluates it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import select
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from json import dumps, loads  # by name: a case may replace them
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pyside"))
+
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+from vivarium_kernel.snapshot import process
+from vivarium_kernel.snapshot.loader import load
+from vivarium_kernel.snapshot.pickler import dump
+from vivarium_kernel.snapshot.tombstone import NotRestoredError, Tombstone
+
+LIMIT_S = 90
+SMALL = 65536
+SHOWN = 400  # characters of a difference
+Case = dict[str, Any]
+Facts = dict[str, Any]
+
+
+class File:
+    """A sink that keeps everything in memory."""
+
+    def __init__(self) -> None:
+        self.stream = bytearray()
+        self.buffers: list[bytes] = []
+
+    def write(self, data: bytes, /) -> int:
+        self.stream += data
+        return len(data)
+
+    def buffer(self, buffer: pickle.PickleBuffer, /) -> bool:
+        with buffer.raw() as raw:
+            if raw.nbytes < SMALL:
+                return True
+            self.buffers.append(bytes(raw))
+        return False
+
+    def give_way(self) -> None:
+        pass
+
+
+def in_child(work: Callable[[], Facts]) -> Facts:
+    """What `work` returns in a process of its own, or how that process ended."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.close(reading)
+            os.setsid()
+            with os.fdopen(writing, "wb") as file:
+                file.write(dumps(work()).encode())
+            status = 0
+        except BaseException:
+            traceback.print_exc(file=sys.__stderr__)
+        finally:
+            os._exit(status)
+    os.close(writing)
+    answer = b""
+    with os.fdopen(reading, "rb", buffering=0) as file:
+        while select.select([file], [], [], LIMIT_S)[0]:
+            piece = file.read(65536)
+            if not piece:
+                break
+            answer += piece
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return {"end": f"hangs for {LIMIT_S} s"}
+    _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(ProcessLookupError):  # what the case left running
+        os.killpg(pid, signal.SIGKILL)
+    if status or not answer:
+        return {"end": f"ended with status {os.waitstatus_to_exitcode(status)}"}
+    facts: Facts = loads(answer)
+    return facts
+
+
+def evaluate(shell: Any, probe: str | None) -> Facts:
+    if probe is None:
+        found = shell.user_ns.get("x")
+        return {"tombstone": type(found) is Tombstone, "repr": type(found).__name__}
+    try:
+        return {"repr": repr(eval(probe, shell.user_ns))}
+    except NotRestoredError as error:
+        return {"tombstone": True, "error": f"{error}"[:SHOWN]}
+    except BaseException as error:
+        return {"error": f"{type(error).__name__}: {error}"[:SHOWN]}
+
+
+def before(shell: Any, case: Case, path: str) -> Facts:
+    result = shell.run_cell(case["setup"], store_history=True)
+    error = result.error_before_exec or result.error_in_exec
+    if error is not None:
+        kind = "missing" if isinstance(error, ImportError) else "broken"
+        return {kind: f"{type(error).__name__}: {error}"[:SHOWN]}
+    first = in_child(lambda: evaluate(shell, case["probe"]))
+    sinks: list[File] = []
+
+    def sink() -> File:
+        sinks.append(File())
+        return sinks[-1]
+
+    dumped = dump(shell, shell.user_ns, sink, lambda _: 1)
+    with open(path, "wb") as file:
+        pickle.dump((dumped, bytes(sinks[-1].stream), sinks[-1].buffers), file)
+    lost = [f"{each.name}: {each.what}: {each.why}" for e in dumped.entries for each in e.lost]
+    return {"first": first, "then": evaluate(shell, case["probe"]), "lost": lost}
+
+
+def after(shell: Any, case: Case, path: str) -> Facts:
+    with open(path, "rb") as file:
+        dumped, stream, buffers = pickle.load(file)
+    writable = [bytearray(each) for each in buffers]
+    loaded = load(shell, stream, writable, dumped, skip=set(), begin=lambda *_: None)
+    failed = [f"{each.name}: {each.what}: {each.why}" for each in loaded.failed]
+    return {**evaluate(shell, case["probe"]), "failed": failed}
+
+
+def judge(case: Case, a: Facts, b: Facts | None) -> tuple[str, str]:
+    """The verdict, and what was seen."""
+    for kind in ("missing", "broken"):
+        if kind in a:
+            return kind, a[kind]
+    if "end" in a:
+        return "crash", f"dumping {a['end']}"
+    assert b is not None
+    if "end" in b:
+        return "crash", f"loading {b['end']}"
+    first, then, visible = a["first"], a["then"], [*a["lost"], *b["failed"]]
+    if first.get("repr") != then.get("repr"):
+        return "changed", f"{first} before the dump, {then} after it"
+    told = "; ".join(visible)[:SHOWN]
+    if case["probe"] is None:
+        return ("restored", told) if visible or b["tombstone"] else ("wrong", "nothing says so")
+    if "error" in first:
+        return "broken", first["error"]
+    if b.get("repr") == first["repr"]:
+        return "restored", told
+    if b.get("tombstone") or visible:
+        return "tombstone", told or b.get("error", "")
+    if "error" in b:
+        return "failed", b["error"]
+    return "wrong", f"{b['repr'][:SHOWN]} instead of {first['repr'][:SHOWN]}"
+
+
+def settle(shell: Any, case: Case, place: str) -> Facts:
+    path = os.path.join(place, "dump")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    a = in_child(lambda: before(shell, case, path))
+    b = in_child(lambda: after(shell, case, path)) if os.path.exists(path) else None
+    verdict, seen = judge(case, a, b)
+    return {"name": case["name"], "lib": case["lib"], "verdict": verdict, "seen": seen}
+
+
+def main() -> None:
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)  # cases print
+    if "--show" not in sys.argv:
+        os.dup2(null, 2)
+    sys.path.pop(0)
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell: Any = InteractiveShell.instance(config=config)
+    sys.modules["__main__"] = shell.user_module
+    os.environ["MPLBACKEND"] = "Agg"
+    process.begin()
+    for name in sys.argv[1:]:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    with tempfile.TemporaryDirectory() as place:
+        for line in sys.stdin:
+            out.write(dumps(settle(shell, loads(line), place)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

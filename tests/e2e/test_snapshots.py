@@ -1,0 +1,486 @@
+"""Saved states through the daemon: what comes back after which death, what is told of it,
+going back, and bad days of the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import type_of_start
+from harness import STORE, Client, Daemon, children_of, is_alive, read_proc, wait_until
+
+ALL_TOOLS = {"VIVARIUM_TOOLS": "run_python,undo,restore,history,diff"}
+
+
+def saved_upto(daemon: Daemon, workspace: str = "default") -> int:
+    """The cell whose state is kept on disk, from the record of generations."""
+    head = daemon.state / "snapshots" / workspace / "head"
+    if not head.exists():
+        return 0
+    record = json.loads(head.read_text().splitlines()[1])
+    cells = {row["n"]: row["cell"] for row in record["generations"]}
+    return int(cells.get(record["head"], 0))
+
+
+def run_saved(daemon: Daemon, client: Client, code: str) -> int:
+    """Runs a cell, waits until its state is kept, and returns its number."""
+    cell = int(client.run(code).data["execution_count"])
+    wait_until(lambda: saved_upto(daemon) == cell, 20, f"cell {cell} is saved")
+    return cell
+
+
+def store_pid(daemon: Daemon) -> int:
+    (pid,) = [pid for pid in children_of(daemon.pid) if read_proc(pid, "comm") == STORE]
+    return pid
+
+
+def kill_kernel(daemon: Daemon, number: int = signal.SIGKILL) -> None:
+    pid = daemon.kernel_pid()
+    os.kill(pid, number)
+    wait_until(lambda: not is_alive(pid), 10)
+
+
+@pytest.fixture
+def daemon(start: type_of_start) -> Daemon:
+    return start(env=ALL_TOOLS)
+
+
+@pytest.fixture
+def client(daemon: Daemon) -> Client:
+    return daemon.client()
+
+
+# ---- deaths ----
+
+
+def die_idle(daemon: Daemon, client: Client) -> str:
+    kill_kernel(daemon)
+    return "killed by signal 9"
+
+
+def die_in_a_cell(daemon: Daemon, client: Client) -> str:
+    result = client.run("import os; os._exit(3)")
+    assert "variables as they were after cell 1" in result.text
+    return "ended in cell 2"
+
+
+def die_of_a_crash(daemon: Daemon, client: Client) -> str:
+    client.run("import ctypes; ctypes.string_at(0)")
+    return "ended in cell 2"
+
+
+def die_of_a_timeout(daemon: Daemon, client: Client) -> str:
+    stuck = "import signal, time\nsignal.signal(2, signal.SIG_IGN)\nwhile True: time.sleep(1)"
+    result = client.run(stuck, timeout_seconds=1)
+    assert result.exit_code == 124
+    return "ended in cell 2"
+
+
+def die_of_exit(daemon: Daemon, client: Client) -> str:
+    client.run("exit()")
+    return "called exit()"
+
+
+@pytest.mark.parametrize(
+    "die", [die_idle, die_in_a_cell, die_of_a_crash, die_of_a_timeout, die_of_exit]
+)
+def test_variables_outlive_their_kernel(
+    daemon: Daemon, client: Client, die: Callable[[Daemon, Client], str]
+) -> None:
+    run_saved(daemon, client, "x = [1]; y = x; f = lambda: x[0] + 1")
+    why = die(daemon, client)
+    result = client.run("x[0] = 5; y, f()")
+    assert result.data["result"] == "([5], 6)"
+    assert why in result.text
+    assert "3 variables restored, as after cell" in result.text
+    assert result.footer_line("restored: ").startswith("3 names, as after cell")
+    assert "restored" not in client.run("x").text
+
+
+def test_an_idle_stop_keeps_the_variables(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_IDLE_TIMEOUT": "1"})
+    client = daemon.client()
+    client.run("x = 41")
+    wait_until(lambda: daemon.health()["kernels"] == 0, 10)
+    result = client.run("x + 1")
+    assert result.data["result"] == "42"
+    assert "VIVARIUM_IDLE_TIMEOUT" in result.text
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_variables_outlive_the_daemon(start: type_of_start, end: str) -> None:
+    first = start()
+    client = first.client()
+    client.run("import numpy as np; a = np.arange(100_000.); v = a[10:20]")
+    wait_until(lambda: saved_upto(first) == 1, 20)
+    if end == "killed":
+        first.kill()
+    else:
+        first.stop()
+    second = start()
+    result = second.client().run("v[0] = -1; a[10], v.base is a, In[1][:12]")
+    assert result.data["result"] == "(-1.0, True, 'import numpy')"
+    assert "Vivarium was restarted" in result.text
+    assert "2 variables restored" in result.text
+    assert result.data["execution_count"] == 2
+
+
+def test_all_killed_at_once_right_after_an_answer_with_always(start: type_of_start
+) -> None:
+    env = {"VIVARIUM_DURABILITY": "always"}
+    first = start(env=env)
+    client = first.client()
+    client.run("n = 0")
+    for cell in range(2, 5):
+        result = client.run("n += 1; import numpy; big = numpy.full(3_000_000, n)")
+        assert result.data["state"]["namespace"]["saved"]
+        assert result.data["execution_count"] == cell
+    family = first.family()
+    first.kill()
+    for pid in family:
+        if is_alive(pid):
+            os.kill(pid, signal.SIGKILL)
+    result = start(env=env).client().run("n, int(big[0]), big.size")
+    assert result.data["result"] == "(3, 3, 3000000)"
+
+
+def test_what_does_not_survive_is_named_before_and_after(daemon: Daemon, client: Client) -> None:
+    result = client.run("import socket; s = socket.socket(); x = 1")
+    assert "s (socket" in result.footer_line("lost if the kernel restarts: ")
+    assert "s" in result.data["state"]["namespace"]["lost_if_restarted"]
+    wait_until(lambda: saved_upto(daemon) == 1)
+    kill_kernel(daemon)
+    result = client.run("print(repr(s)); s.fileno()")
+    assert result.exit_code == 1
+    assert "<not restored: socket" in result.data["stdout"]
+    assert "cell 1" in result.data["stdout"]
+    assert "not restored" in result.data["error"]["message"]
+
+
+def test_a_cell_that_raised_is_saved_too(daemon: Daemon, client: Client) -> None:
+    run_saved(daemon, client, "x = 7\n1/0")
+    kill_kernel(daemon)
+    assert client.run("x").data["result"] == "7"
+
+
+# ---- restores that go wrong ----
+
+DEADLY = """
+class Deadly:
+    def __reduce__(self):
+        return act, (%r,)
+def act(what):
+    exec(what)
+good = 1
+bad = Deadly()
+also_good = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("import ctypes; ctypes.string_at(0)", "SIGSEGV"),
+        ("import os; os._exit(9)", "exited with status 9"),
+        ("raise ValueError('no')", "ValueError"),
+    ],
+)
+def test_a_value_that_cannot_be_restored_costs_only_itself(
+    daemon: Daemon, client: Client, what: str, words: str
+) -> None:
+    run_saved(daemon, client, DEADLY % what)
+    kill_kernel(daemon)
+    result = client.run("good, also_good")
+    assert result.data["result"] == "(1, 2)"
+    assert words in result.text
+    assert "bad" in result.text
+    assert client.run("bad").data["result"].startswith("<not restored: ")
+
+
+def test_a_value_that_restores_for_ever_costs_only_itself(daemon: Daemon, client: Client) -> None:
+    run_saved(daemon, client, DEADLY % "import time; time.sleep(3600)")
+    kill_kernel(daemon)
+    result = client.run("good, also_good")
+    assert result.data["result"] == "(1, 2)"
+    assert "did not get done with restoring bad within 20 s" in result.text
+
+
+# ---- going back ----
+
+
+def test_undo_goes_back_a_cell_and_leaves_files(daemon: Daemon, client: Client) -> None:
+    run_saved(daemon, client, "x = 1")
+    run_saved(daemon, client, "x = 2; open('kept.txt', 'w').write('2')")
+    result = client.call("undo")
+    assert not result.is_error
+    assert "as it was after cell 1" in result.text
+    assert "files" in result.text
+    result = client.run("x, open('kept.txt').read()")
+    assert result.data["result"] == "(1, '2')"
+    assert result.data["execution_count"] == 3
+
+
+def test_undo_of_an_unsaved_cell_and_of_several(daemon: Daemon, client: Client) -> None:
+    for value in range(1, 5):
+        run_saved(daemon, client, f"x = {value}")
+    assert client.call("undo", cells=2).data["cell"] == 2
+    assert client.run("x").data["result"] == "2"
+    assert client.call("restore", cell=4).data["cell"] == 4
+    assert client.run("x").data["result"] == "4"
+    result = client.call("undo", cells=50)
+    assert result.is_error
+    assert "no state from 50 cells back is kept" in result.text
+    assert client.run("x").data["result"] == "4"
+
+
+def test_fresh_can_be_undone(daemon: Daemon, client: Client) -> None:
+    run_saved(daemon, client, "x = 1")
+    result = client.run("'x' in globals()", fresh=True)
+    assert result.data["result"] == "False"
+    assert "undo brings them back" in result.text
+    client.call("undo")
+    assert client.run("x").data["result"] == "1"
+
+
+def test_after_fresh_a_crash_brings_nothing_old_back(daemon: Daemon, client: Client) -> None:
+    run_saved(daemon, client, "x = 1")
+    client.run("import os; os._exit(0)", fresh=True)
+    assert client.run("'x' in globals()").data["result"] == "False"
+
+
+def test_undo_waits_for_its_turn(daemon: Daemon, client: Client) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    run_saved(daemon, client, "x = 1")
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(client.run, "import time; open('on', 'w'); time.sleep(1); x = 2")
+        wait_until((daemon.work / "on").exists)
+        undone = daemon.client().call("undo")
+        assert slow.result().exit_code == 0
+    assert undone.data["cell"] == 1
+    assert client.run("x").data["result"] == "1"
+
+
+def test_history_and_diff(daemon: Daemon, client: Client) -> None:
+    run_saved(daemon, client, "x = 1; y = [1]")
+    run_saved(daemon, client, "y.append(2); z = 3; del x")
+    client.run("1/0")
+    rows = client.call("history").data["cells"]
+    assert [row["cell"] for row in rows] == [1, 2, 3]
+    assert rows[0]["added"] == ["x", "y"]
+    assert (rows[1]["added"], rows[1]["changed"], rows[1]["removed"]) == (["z"], ["y"], ["x"])
+    assert [row["outcome"] for row in rows] == ["ok", "ok", "error"]
+    diff = client.call("diff", cell_a=1, cell_b=2)
+    names = {
+        kind: [row["name"] for row in diff.data[kind]] for kind in ("added", "changed", "removed")
+    }
+    assert names == {"added": ["z"], "changed": ["y"], "removed": ["x"]}
+    assert client.call("diff", cell_a=2, cell_b=2).text.startswith("From the state")
+
+
+def test_without_states_the_tools_say_so(start: type_of_start) -> None:
+    client = start(env={"VIVARIUM_DURABILITY": "off", **ALL_TOOLS}).client()
+    assert "namespace size" not in client.run("1").footer
+    for name, arguments in (("undo", {}), ("history", {}), ("restore", {"cell": 1})):
+        result = client.call(name, **arguments)
+        assert result.is_error
+        assert "VIVARIUM_DURABILITY=off" in result.text
+
+
+def test_stateless_calls(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_PERSIST_NAMESPACE": "0"})
+    client = daemon.client()
+    client.run("x = 1")
+    result = client.run("'x' in globals()")
+    assert result.data["result"] == "False"
+    assert not (daemon.state / "snapshots").exists()
+
+
+# ---- the disk ----
+
+
+def chunks(daemon: Daemon) -> list[Path]:
+    return sorted((daemon.state / "snapshots/default/chunks").iterdir())
+
+
+def test_a_flipped_byte_means_the_state_before_it(start: type_of_start) -> None:
+    daemon = start()
+    client = daemon.client()
+    run_saved(daemon, client, "x = 1")
+    before = set(chunks(daemon))
+    run_saved(daemon, client, "x = 2")
+    daemon.stop()
+    (new,) = set(chunks(daemon)) - before
+    content = bytearray(new.read_bytes())
+    content[len(content) // 2] ^= 1
+    new.chmod(0o600)
+    new.write_bytes(content)
+    result = start().client().run("x")
+    assert result.data["result"] == "1"
+    assert "state saved after cell 2 cannot be used" in result.text
+
+
+def test_a_damaged_array_is_told(start: type_of_start) -> None:
+    """Sizes are right and there is much of it, so the kernel finds out while it runs."""
+    daemon = start()
+    client = daemon.client()
+    run_saved(daemon, client, "import numpy; a = numpy.arange(200_000_000 // 8)")
+    daemon.stop()
+    largest = max(chunks(daemon), key=lambda path: (path.stat().st_size, path.name))
+    largest.chmod(0o600)
+    with largest.open("r+b") as file:
+        file.seek(1000)
+        file.write(b"\xff" * 8)
+    client = start().client()
+    first = client.run("a.size")
+    if "cannot be used" in first.text:  # its hash was among those that there was time for
+        return
+    wait_until(lambda: "damaged" in client.run("1").text, 30)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "d" / "state"
+    place.mkdir(parents=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", place]).returncode:
+        pytest.skip("cannot mount a small file system")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.mark.usefixtures("small_disk")
+def test_a_full_disk_costs_only_what_does_not_fit(start: type_of_start) -> None:
+    daemon = start()
+    client = daemon.client()
+    run_saved(daemon, client, "x = 1")
+    client.run("import os; big = os.urandom(20_000_000)")
+    wait_until(lambda: "could not be saved" in client.run("x").footer, 20)
+    kill_kernel(daemon)
+    result = client.run("x, 'big' in globals()")
+    assert result.data["result"] == "(1, False)"
+    run_saved(daemon, client, "y = 2")
+
+
+def test_a_disk_that_cannot_be_written_costs_only_the_saving(start: type_of_start
+) -> None:
+    daemon = start()
+    (daemon.state / "snapshots").write_text("in the way")
+    result = daemon.client().run("40 + 2")
+    assert result.data["result"] == "42"
+    assert "Saved states are out of reach" in result.text
+
+
+def test_a_killed_store_helper_is_replaced(daemon: Daemon, client: Client) -> None:
+    run_saved(daemon, client, "x = 1")
+    old = store_pid(daemon)
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: not is_alive(old))
+    run_saved(daemon, client, "x = 2")
+    kill_kernel(daemon)
+    assert client.run("x").data["result"] == "2"
+
+
+def test_the_store_helper_ends_with_its_daemon(start: type_of_start) -> None:
+    daemon = start()
+    run_saved(daemon, daemon.client(), "x = 1")
+    pid = store_pid(daemon)
+    daemon.kill()
+    wait_until(lambda: not is_alive(pid))
+
+
+def test_too_large_values_are_left_out_and_named(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_NAMESPACE_MAX_BYTES": "2000000"})
+    client = daemon.client()
+    client.run("import numpy; big = numpy.zeros(1_000_000); x = 1")
+    wait_until(lambda: saved_upto(daemon) >= 1, 20)
+    result = client.run("x")
+    line = result.footer_line("too large to be saved (VIVARIUM_NAMESPACE_MAX_BYTES): ")
+    assert line.startswith("big 7.6M")
+    wait_until(lambda: saved_upto(daemon) >= 2, 20)
+    kill_kernel(daemon)
+    assert client.run("x, type(big).__name__").data["result"] == "(1, 'Tombstone')"
+
+
+def test_only_so_many_generations_are_kept(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_SNAPSHOT_KEEP": "3"})
+    client = daemon.client()
+    for value in range(6):
+        run_saved(daemon, client, f"x = {value}")
+    kept = sorted((daemon.state / "snapshots/default/generations").glob("*.json"))
+    assert len(kept) == 3
+
+
+class UserClient(Client):
+    user = ""
+
+    def headers(self, **more: str) -> dict[str, str]:
+        return super().headers(**more) | {"X-User": self.user}
+
+
+def client_of(daemon: Daemon, user: str) -> Client:
+    client = UserClient(daemon.port)
+    client.user = user
+    client.initialize()
+    return client
+
+
+def test_a_state_of_another_workspace_is_not_taken(start: type_of_start) -> None:
+    env = {"VIVARIUM_USER_HEADER": "X-User"}
+    daemon = start(env=env)
+    for name in ("alice", "bob"):
+        client = client_of(daemon, name)
+        client.run(f"secret = 'of {name}'")
+        wait_until(lambda name=name: saved_upto(daemon, name) == 1)
+    daemon.stop()
+    shutil.rmtree(daemon.state / "snapshots/bob")
+    shutil.copytree(daemon.state / "snapshots/alice", daemon.state / "snapshots/bob")
+    daemon = start(env=env)
+    result = client_of(daemon, "bob").run("'secret' in globals()")
+    assert result.data["result"] == "False"
+    assert "another workspace's" in result.text
+
+
+def test_killed_five_times_in_five_ways_the_session_ends_right(start: type_of_start
+) -> None:
+    daemon = start()
+    client = daemon.client()
+    client.run("import pandas as pd\ndf = pd.DataFrame({'g': list('aabb'), 'v': [1, 2, 3, 4]})")
+    client.run("def total(): return int(df.v.sum())\nseen = []")
+    client.run("seen.append(total())")
+    wait_until(lambda: saved_upto(daemon) == 3, 20)
+    kill_kernel(daemon)  # 1: while idle
+    client.run("df['w'] = df.v * 10; seen.append(int(df.w.sum()))")
+    wait_until(lambda: saved_upto(daemon) == 4, 20)
+    client.run("import os; os._exit(1)")  # 2: by itself
+    client.run("seen.append(len(df))")
+    wait_until(lambda: saved_upto(daemon) == 6, 20)
+    client.run("import ctypes; ctypes.string_at(0)")  # 3: a crash
+    client.run("by = df.groupby('g').v.sum()")
+    wait_until(lambda: saved_upto(daemon) == 8, 20)
+    stuck = "import signal\nsignal.signal(2, signal.SIG_IGN)\nwhile True: pass"
+    client.run(stuck, timeout_seconds=1)  # 4: at its timeout
+    client.run("seen.append(by['b'])")
+    wait_until(lambda: saved_upto(daemon) == 10, 20)
+    daemon.kill()  # 5: with the daemon
+    client = start().client()
+    result = client.run("[int(n) for n in seen], total(), df.w.tolist()")
+    assert result.data["result"] == "([10, 100, 4, 7], 10, [10, 20, 30, 40])"
+
+
+def test_a_hundred_cells_are_each_saved_soon(daemon: Daemon, client: Client) -> None:
+    for _ in range(100):
+        client.run("x = globals().get('x', 0) + 1")
+    wait_until(lambda: saved_upto(daemon) == 100, 20)
+    time.sleep(0.1)
+    kill_kernel(daemon)
+    assert client.run("x").data["result"] == "100"
