@@ -320,28 +320,44 @@ static void tell_lost_cells(struct workspace *self, long long cell, long long no
 	buf_text(out, " did to them is lost");
 }
 
-void saving_tell_restored(struct workspace *self, const json_t *reply, struct buf *out)
+static void tell_gone(const char *what, const char *name, struct buf *out)
 {
-	const json_t *restored = json_object_get(reply, "restored");
-	const char *gone = json_text(restored, "cwd_gone", NULL);
+	if (!name)
+		return;
+	buf_text(out, what);
+	utf8_show_cut(out, name, strlen(name), WHY_SHOWN);
+	buf_text(out, ".\n");
+}
+
+static void tell(struct workspace *self, const json_t *restored, struct buf *out)
+{
+	const json_t *failed = json_object_get(restored, "failed");
 	long long cell = json_integer_of(restored, "cell", 0);
 	size_t names = json_count_of(restored, "names");
 
-	if (!json_is_object(restored))
-		return;
-	self->saving.failures = 0;
-	self->saving.culprit[0] = '\0';
+	tell_gone("The saved state could not be restored: ",
+		  json_text(restored, "error", NULL), out);
+	if (!names && !json_array_size(failed))
+		return; /* there was nothing to come back */
 	buf_printf(out, "%zu variable%s restored, as after cell %lld", names,
 		   plural_s(names), cell);
 	tell_lost_cells(self, cell, (long long)self->cells, out);
 	buf_text(out, ".\n");
-	tell_failed(json_object_get(restored, "failed"), out);
+	tell_failed(failed, out);
 	tell_versions(json_object_get(restored, "versions"), out);
-	if (gone) {
-		buf_text(out, "The working directory ");
-		utf8_show_cut(out, gone, strlen(gone), WHY_SHOWN);
-		buf_text(out, " is no longer there.\n");
-	}
+	tell_gone("The working directory is no longer there: ",
+		  json_text(restored, "cwd_gone", NULL), out);
+}
+
+void saving_tell_restored(struct workspace *self, const json_t *reply, struct buf *out)
+{
+	const json_t *restored = json_object_get(reply, "restored");
+
+	if (!json_is_object(restored))
+		return;
+	tell(self, restored, out);
+	self->saving.failures = 0;
+	self->saving.culprit[0] = '\0';
 	self->saving.went_back = false;
 }
 

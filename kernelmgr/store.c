@@ -221,10 +221,9 @@ static void on_started(const json_t *text, void *arg)
 {
 	const struct store *self = arg;
 	const char *error = json_text(text, "error", NULL);
-	const char *words = json_text(text, "words", NULL);
 
-	if (error || words)
-		log_warn(self->workspace, "store: %s", error ? error : words);
+	if (error)
+		log_warn(self->workspace, "store: %s", error);
 }
 
 static int start_helper(struct store *self, struct err *err)

@@ -31,6 +31,7 @@ struct store_job {
 };
 
 static struct depot *the_depot;
+static struct buf opening_words; /* told with the first kernel's beginning */
 
 static uint64_t number_of(const json_t *job, const char *key)
 {
@@ -54,7 +55,7 @@ static int do_start(struct store_job *self, struct err *err)
 		return err_set(err, ERR_ARGUMENT, "key is not %zu bytes", sizeof key);
 	return depot_open(&the_depot, json_text(self->job, "dir", ""),
 			  json_text(self->job, "workspace", ""), key, &limits,
-			  &self->words, err);
+			  &opening_words, err);
 }
 
 /* What a kernel needs to know to begin with a generation, or with none. */
@@ -79,6 +80,8 @@ static int do_begin(struct store_job *self, struct err *err)
 {
 	bool fresh = json_is_true(json_object_get(self->job, "fresh"));
 
+	buf_add(&self->words, buf_str(&opening_words), opening_words.size);
+	buf_finish(&opening_words);
 	depot_take_spool(self->depot, &self->words);
 	if (fresh && depot_select(self->depot, 0, err) < 0)
 		return -1;

@@ -32,7 +32,7 @@ CELLS = [
     "by_region = sales.groupby('region').amount.sum()\nby_region",
     "ax = by_region.plot.bar(title='Sales by region', rot=0)",
 ]
-AFTER_DEATH = "import pandas as pd\nint(pd.read_csv('sales.csv').amount.sum())"
+AFTER_DEATH = "int(sales.amount.sum()), by_region.idxmax()"
 
 
 def start(program: Path, place: Path) -> tuple[subprocess.Popen[str], str]:
@@ -58,7 +58,10 @@ def kernel_of(daemon: subprocess.Popen[str]) -> int:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
         return [int(word) for word in text.split()]
 
-    return children(children(daemon.pid)[0])[0]
+    for child in children(daemon.pid):
+        if Path(f"/proc/{child}/comm").read_text() == "viv-supervisor\n":
+            return children(child)[0]
+    raise SystemExit("there is no kernel")
 
 
 def show(result: types.CallToolResult, place: Path) -> None:
@@ -89,6 +92,7 @@ async def converse(url: str, daemon: subprocess.Popen[str], place: Path) -> None
         for code in CELLS:
             await run(client, code, place)
         print("\nNow somebody kills the kernel (`kill -9`). The next call says so, and works:")
+        await anyio.sleep(2)  # a person is slower than the saving of the state
         os.kill(kernel_of(daemon), signal.SIGKILL)
         await run(client, AFTER_DEATH, place)
 

@@ -339,7 +339,8 @@ def test_each_revision_is_agreed_on(shared: Daemon, revision: str) -> None:
     assert result["capabilities"]["tools"] == {}
     assert result["serverInfo"]["name"] == "vivarium"
     tools = client.request("tools/list")["tools"]
-    assert [tool["name"] for tool in tools] == ["run_python", "list_files", "read_text_file"]
+    names = [tool["name"] for tool in tools]
+    assert names == ["run_python", "undo", "list_files", "read_text_file"]
     assert ("outputSchema" in tools[0]) == (revision >= "2025-06-18")
     assert ("annotations" in tools[0]) == (revision >= "2025-03-26")
 

@@ -216,7 +216,7 @@ def test_a_connection_at_start_up_has_no_user(start: type_of_start) -> None:
     daemon = start(env=ENV)
     with Connection(daemon.port).connect() as startup:
         startup.open_stream()
-        assert startup.list_tools() == ["run_python", "list_files", "read_text_file"]
+        assert startup.list_tools() == ["run_python", "undo", "list_files", "read_text_file"]
         assert startup.post("ping").message()["result"] == {}
         result = startup.run("1")
         assert result.is_error
@@ -326,7 +326,7 @@ def test_the_session_is_valid_after_a_restart_of_the_daemon(start: type_of_start
     first = start(env=ENV)
     with Connection(first.port, "ada").connect() as one:
         one.open_stream()
-        one.run("gone = 1")
+        one.run("kept = 1")
         if how == "killed":
             first.kill()
         else:
@@ -336,7 +336,7 @@ def test_the_session_is_valid_after_a_restart_of_the_daemon(start: type_of_start
         again.session = one.session
         again.open_stream()
         assert again.list_tools()
-        assert again.run("'gone' in globals()").data["result"] == "False"
+        assert again.run("kept").data["result"] == "1"
         assert again.end().status == 200
 
 
