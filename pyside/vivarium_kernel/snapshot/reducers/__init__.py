@@ -26,6 +26,12 @@ FAMILIES_MODULES = (
     "values",
     "memory",
     "sqlite_",
+    "typing_",
+    "numpy_",
+    "hdf",
+    "lxml_",
+    "torch_",
+    "libraries_",
 )
 
 
