@@ -147,6 +147,7 @@ class Restorer:
             )
         finally:
             journal.end()
+        del buffers  # whether memory is shared is told by who refers to it
         put_back(self._shell)
         self._cells.recall(self._shell.user_ns, found.cells)
         loading_s = time.monotonic() - began
