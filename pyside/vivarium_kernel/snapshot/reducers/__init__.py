@@ -27,6 +27,7 @@ FAMILIES_MODULES = (
     "memory",
     "sqlite_",
     "typing_",
+    "generators",
     "numpy_",
     "hdf",
     "lxml_",

@@ -98,6 +98,20 @@ def make_solver(text: str) -> Any:
     return solver
 
 
+@named("pandas.io.pytables.HDFStore", "pandas.HDFStore")
+def reduce_store(pickler: Any, store: Any) -> Any:
+    return make_store, (type(store),), dict(vars(store)), None, None, fill_store
+
+
+def make_store(kind: Any) -> Any:
+    importlib.import_module("pandas.io.pytables")._tables()  # what its __init__ calls
+    return kind.__new__(kind)
+
+
+def fill_store(store: Any, state: dict[str, Any]) -> None:
+    vars(store).update(state)
+
+
 unkeepable("its timer and callbacks end with the process", "matplotlib.animation.Animation")
 unkeepable("a stream of batches cannot be rewound", "pyarrow.lib.RecordBatchReader")
 unkeepable(

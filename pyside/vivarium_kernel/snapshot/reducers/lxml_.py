@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Trees of lxml: the document as text, elements as places in it."""
 
-import copyreg
 import importlib
 import re
 import sys
 from typing import Any
 
-from ..kinds import module_of, top
+from ..kinds import dict_of, inherited, module_of, top
 from . import Unkeepable, family, named
+from .instances import reduce_instance
 
 PREFIXED = re.compile(r"(?<![:\w])[A-Za-z_][\w.-]*:(?!:)")
 
@@ -19,8 +19,8 @@ def etree() -> Any:
 
 @family("lxml.etree._Element")
 def reduce_element(pickler: Any, element: Any) -> Any:
-    if type(element) in copyreg.dispatch_table:  # lxml.objectify's
-        return NotImplemented
+    if inherited(type(element), "__reduce__") is not dict_of(object)["__reduce__"]:
+        return reduce_instance(pickler, element)  # lxml.objectify's have a pickle
     path: list[int] = []
     root = element
     while root.getparent() is not None:
