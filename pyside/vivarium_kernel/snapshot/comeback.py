@@ -32,7 +32,7 @@ from .writer import Writer
 
 JOURNAL = "restoring"
 RECORD = 512  # bytes: index, then the name
-BASELINE_S = 0.1  # for a look at what came back
+BASELINE_S = 0.25  # for a look at what came back, if loading did not take longer
 DAMAGED = "its data on the disk is damaged"
 CHECK_PAUSE_S = 0.004  # after each chunk: at most 250 MB a second
 
@@ -133,6 +133,7 @@ class Restorer:
         self._carry(found, Loaded([], failed))
 
     def _restore(self, found: Read, skip: Set[str], comeback: Comeback) -> None:
+        began = time.monotonic()
         stream = self._store.read(found.stream.size, found.stream.chunks)
         buffers, damaged = self._buffers(found)
         mapped = {}
@@ -146,9 +147,11 @@ class Restorer:
             )
         finally:
             journal.end()
+        del buffers  # whether memory is shared is told by who refers to it
         put_back(self._shell)
         self._cells.recall(self._shell.user_ns, found.cells)
-        patience = Patience(None, seconds=BASELINE_S)
+        loading_s = time.monotonic() - began
+        patience = Patience(None, seconds=max(BASELINE_S, loading_s))
         self._writer.resume(found, mapped, patience)
         for lost in loaded.failed:
             if lost.name in damaged:

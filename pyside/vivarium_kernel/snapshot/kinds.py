@@ -56,9 +56,10 @@ def inherited(kind: type, name: str) -> Any:
 
 def is_by_name(module: Any) -> bool:
     """A module that `import` finds again in another process."""
-    if not isinstance(module, ModuleType):
-        return False
-    name = import_name(module)
+    return isinstance(module, ModuleType) and is_loadable(module, import_name(module))
+
+
+def is_loadable(module: ModuleType, name: str) -> bool:
     if name in OWN_MODULES or sys.modules.get(name) is not module:
         return False
     if module.__dict__.get("__spec__") is not None:
@@ -77,7 +78,7 @@ def import_name(module: ModuleType) -> str:
 def is_found_as(value: object, module: str, path: str) -> bool:
     """`from module import path` gives this very object, here and in another process."""
     found: Any = sys.modules.get(module)
-    if not module or "<" in path or not is_by_name(found):
+    if "<" in path or not isinstance(found, ModuleType) or not is_loadable(found, module):
         return False
     try:
         for part in path.split("."):
@@ -100,7 +101,12 @@ def is_native(kind: type) -> bool:
         return False
     if not flags_of(kind) & HEAP_TYPE:
         return True
-    return any(type(value) is MethodDescriptorType for value in dict_of(kind).values())
+    return has_native_methods(kind)
+
+
+def has_native_methods(kind: type) -> bool:
+    inside = dict_of(kind).values()
+    return any(type(each) is MethodDescriptorType and each.__objclass__ is kind for each in inside)
 
 
 def top(module: str) -> str:

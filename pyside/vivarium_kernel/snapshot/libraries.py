@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Random generators and options of libraries that are imported; nothing is imported to look."""
 
+import logging
 import sys
 from typing import Any
 
+# The kernel's, which was there before this module was imported.
+OWN_HANDLERS = [
+    handler
+    for logger in logging.root.manager.loggerDict.values()
+    for handler in getattr(logger, "handlers", ())
+]
 PARTS: dict[str, tuple[Any, Any]] = {}  # name -> what reads it, what sets it
 
 
@@ -84,7 +91,9 @@ class Logging:
 
     @staticmethod
     def one(logging: Any, logger: Any) -> Any:
-        handlers = [each for each in logger.handlers if type(each) in Logging.kinds(logging)]
+        kinds = Logging.kinds(logging)
+        new = [each for each in logger.handlers if each not in OWN_HANDLERS]
+        handlers = [each for each in new if type(each) in kinds]
         return logger.level, logger.propagate, logger.disabled, handlers
 
     @staticmethod

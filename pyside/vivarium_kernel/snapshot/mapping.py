@@ -7,7 +7,9 @@ What is written into the memory stays in this process; the files are never writt
 import ctypes
 import mmap
 import os
+import pickle
 from collections.abc import Sequence
+from typing import Any
 
 from .chunks import CHUNK, digest
 
@@ -32,6 +34,13 @@ class Damaged(Exception):
     """A chunk is missing, short, or not what its name says."""
 
 
+class Memory(mmap.mmap):
+    """Owns what is mapped into it.  No file to anybody, though files are what it shows."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return bytearray, (pickle.PickleBuffer(self),)
+
+
 class Store:
     """The directory of chunks that were adopted.  Not ours to write."""
 
@@ -50,13 +59,13 @@ class Store:
                 raise Damaged(name)
         return data
 
-    def map(self, size: int, chunks: Sequence[str]) -> mmap.mmap | bytearray:
+    def map(self, size: int, chunks: Sequence[str]) -> Memory | bytearray:
         """The same without a look at the content."""
         self._mappings += len(chunks)
         if CHUNK % mmap.PAGESIZE or self._mappings > MAPPINGS_MAX:
             return self.read(size, chunks)
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
-        whole = mmap.mmap(-1, size, flags=flags)  # frees what is mapped over it later, too
+        whole = Memory(-1, size, flags=flags)  # frees what is mapped over it later, too
         address = ctypes.addressof(ctypes.c_char.from_buffer(whole))
         try:
             for start, name in pieces(size, chunks):

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..cells import Cells
 from ..connection import Reports, SnapshotLaunch
+from . import process
 from .comeback import Check, Comeback, Restorer
 from .keeper import Keeper, Loop
 from .manifest import Cell
@@ -19,6 +20,7 @@ class Snapshots:
         self._launch = launch
         self._keeper = Keeper(launch, shell, cells, reports)
         self._restorer = Restorer(launch, shell, cells, reports, self._keeper.writer)
+        process.begin()
         self._comeback: Comeback | None = None  # not told yet
         self._check: Check | None = None
 

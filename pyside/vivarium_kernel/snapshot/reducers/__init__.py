@@ -26,6 +26,13 @@ FAMILIES_MODULES = (
     "values",
     "memory",
     "sqlite_",
+    "typing_",
+    "generators",
+    "numpy_",
+    "hdf",
+    "lxml_",
+    "torch_",
+    "libraries_",
 )
 
 

@@ -19,6 +19,7 @@ from ..kinds import (
     dict_of,
     flags_of,
     full_name,
+    has_native_methods,
     is_found_as,
     is_own,
     module_of,
@@ -55,7 +56,7 @@ def reduce_class(pickler: Any, kind: type) -> Any:
         found = reduce_ctypes_class(kind)
         if found is not None:
             return found
-    if not flags_of(kind) & HEAP_TYPE:
+    if not flags_of(kind) & HEAP_TYPE or has_native_methods(kind):
         raise Unkeepable(f"{full_name(kind)} has no name to import it by")
     if is_enum(kind):
         return reduce_enum(pickler, kind)

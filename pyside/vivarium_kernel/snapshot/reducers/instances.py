@@ -7,6 +7,8 @@ from typing import Any
 
 from ..kinds import dict_of, full_name, inherited, is_found_as, is_native, mro_of
 from . import Unkeepable
+from .containers import needs_care, take_items
+from .states import set_state
 
 NEW_OBJECT = vars(copyreg)["__newobj__"]
 AS_OBJECTS = ("__reduce_ex__", "__reduce__", "__getstate__", "__getattribute__", "__class__")
@@ -40,6 +42,9 @@ def reduce_instance(pickler: Any, value: Any) -> Any:
     parts = list(reduced) + [None] * (6 - len(reduced))
     if pickler.is_library(kind):
         refuse_broken_handles(pickler, parts[2])
+    if parts[5] is None and needs_care(kind):
+        take_items(value, parts)
+        return tuple(parts)
     # What looks for __setstate__ on a half-made object may run a __getattr__ that recurses.
     if parts[2] is not None and parts[5] is None and looks_up_by_itself(kind):
         parts[5] = set_state
@@ -116,13 +121,3 @@ def learn_lost(pickler: Any, value: Any) -> bool:
 
 def make_object(kind: type, *args: Any) -> Any:
     return kind.__new__(kind, *args)
-
-
-def set_state(value: Any, state: Any) -> None:
-    slots = None
-    if type(state) is tuple and len(state) == 2:
-        state, slots = state
-    if state:
-        object.__getattribute__(value, "__dict__").update(state)
-    for name, part in (slots or {}).items():
-        object.__setattr__(value, name, part)
