@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernelmgr/sweep.h"
 #include "wire/log.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
@@ -163,6 +164,8 @@ static void finish_death(struct kernel *self)
 	if (self->dropped)
 		log_warn(self->name, "dropped %llu of its messages", self->dropped);
 	log_info(self->name, "kernel %s", self->death.words);
+	if (self->death.status < 0) /* no supervisor has done it */
+		sweep_tree(self->runtime_dir);
 	self->owner.dead(&self->death, self->owner.arg);
 	kernel_destroy(&self);
 }
