@@ -42,7 +42,7 @@ tables: build ## write the generated tables of README.md and ARCHITECTURE.md ane
 check-style: ## clang-format, ruff and mypy, without changing anything
 	@tests/check_style
 
-check-code: ## -fanalyzer, clang-tidy, cppcheck, banned calls
+check-code: ## -fanalyzer, clang-tidy, cppcheck, clang, banned calls
 	@deploy/setup.sh test
 	@tests/check_code
 

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernelmgr/sweep.h"
 #include "wire/log.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
@@ -166,6 +167,8 @@ static void finish_death(struct kernel *self)
 		log_warn(self->name, "dropped %llu of its messages", self->dropped);
 	log_info(self->name, "kernel %s", self->death.words);
 	lastwords_tell(&self->last_words, self->owner.last_words, self->owner.arg);
+	if (self->death.status < 0) /* no supervisor has done it */
+		sweep_tree(self->runtime_dir);
 	self->owner.dead(&self->death, self->owner.arg);
 	kernel_destroy(&self);
 }

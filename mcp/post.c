@@ -152,11 +152,11 @@ static bool take_message(struct post *post, json_t *message,
 	struct rpc rpc;
 	struct err err;
 
-	post->open++;
 	if (rpc_read(&rpc, message, &err) < 0) {
-		on_answer(rpc_error(rpc.id, err_rpc_code(err.kind),
-				    "Invalid Request: %s", err.msg),
-			  post);
+		post->open--;
+		json_array_append_new(post->answers,
+				      rpc_error(rpc.id, err_rpc_code(err.kind),
+						"Invalid Request: %s", err.msg));
 		return true;
 	}
 	if (rpc.kind == RPC_REQUEST) {
@@ -173,12 +173,13 @@ void post_take(struct posts *self, struct exchange *exchange, const json_t *mess
 	       bool batch, const struct server_context *context, const char *headers)
 {
 	struct post *post = post_create(self, exchange, batch);
+	size_t count = json_array_size(messages);
 	bool answered = false;
 
 	snprintf(post->headers, sizeof post->headers, "%s", headers);
 	post->stateless = context->revision >= MCP_STATELESS;
-	post->open = 1; /* ours, until all are under way */
-	for (size_t i = 0; i < json_array_size(messages); i++)
+	post->open = count + 1; /* one is ours, until all are under way */
+	for (size_t i = 0; i < count; i++)
 		answered |= take_message(post, json_array_get(messages, i), context);
 	if (!answered) {
 		http_on_gone(exchange, NULL, NULL);

@@ -4,9 +4,10 @@
 environment: SOAK_MINUTES (30), SOAK_SEED (random; printed), SOAK_BUILD (build-asan)
 
 Checks every answer against what may come (soak_player.py), and the daemon against its
-own past: memory, descriptors and processes stay flat while it lives, descriptors and
-processes are exactly those of its kernels when it rests, and nothing is left when it
-has ended.  Prints each fault as it is found and ends with "N passed, N failed".
+own past: memory, descriptors and processes stay flat while it lives; when it rests
+(soak_rest.py) it has exactly what its kernels need, without kernels nothing but its heap
+of before, and as many kernels as ever can be had; nothing is left when it has ended.
+Prints each fault as it is found and ends with "N passed, N failed".
 """
 
 from __future__ import annotations
@@ -25,17 +26,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import (
-    REPO,
-    Daemon,
-    children_of,
-    exchange,
-    is_alive,
-    read_proc,
-    resident_kb,
-    wait_until,
-)
+from harness import REPO, Daemon, children_of, resident_kb, wait_until
 from soak_player import PROXY_SECRET, Player, play
+from soak_rest import Heap, Rest
 
 PYTHON = REPO / ".venv/bin/python"
 WORKSPACES = 20
@@ -45,6 +38,7 @@ BLOW_EVERY_S = 7.0  # on average, a kernel or supervisor is killed
 LIFE_S = 75.0  # of a daemon, but for the one that lives half of the time
 IDLE_S = 25  # VIVARIUM_IDLE_TIMEOUT
 MAX_KERNELS = 18  # two less than there are workspaces
+SPELL_S = 300.0  # of play, between two long rests of the daemon that lives long
 WARM_UP_S = 25
 # The last quarter's median may exceed the first's by so much.  The sanitizer keeps freed
 # memory for a while (8 MB, set below); kernels come and go between two samples.
@@ -77,8 +71,9 @@ class Soak:
         self.players = [
             Player(self, f"user-{i}", random.Random(self.rng.random())) for i in range(WORKSPACES)
         ]
+        self.heap = Heap(home)
         self.daemon = self.begin_daemon()
-        self.per_workspace = self.per_kernel = self.at_start = 0
+        self.look = Rest(self, self.heap)
 
     def check(self, ok: bool, words: str) -> bool:
         with self.lock:
@@ -101,74 +96,14 @@ class Soak:
             "VIVARIUM_MAX_KERNELS": str(MAX_KERNELS),
             "VIVARIUM_PORT": str(self.port),  # the same again, as a restarted service has it
             "VIVARIUM_PYTHON": str(PYTHON if PYTHON.exists() else "/usr/bin/python3"),
-            "ASAN_OPTIONS": "quarantine_size_mb=8",
+            **self.heap.environment(),
         }
         daemon = Daemon(self.home, env=env, runtime=self.runtime, program=self.program)
         self.port = daemon.port
         return daemon
 
-    def health(self) -> dict[str, int]:
-        found: dict[str, int] = exchange(self.port, "GET", "/health").json()
-        return found
-
-    def learn_costs(self) -> None:
-        """Descriptors of an empty daemon, and those that a workspace and a kernel add."""
-        one, two = self.players[:2]
-        one.begin()
-        one.quick()  # what is made once, with the first kernel, is no workspace's cost
-        one.run("exit()")
-        wait_until(lambda: self.health()["kernels"] == 0, 30)
-        before = self.fds_at_rest()
-        two.begin()
-        after = self.fds_at_rest()
-        two.quick()
-        self.per_kernel = self.fds_at_rest() - after
-        self.per_workspace = after - before
-        self.at_start = before - self.per_workspace
-        one.held = -1
-        self.say(
-            f"descriptors: {self.at_start}, {self.per_workspace} a workspace, "
-            f"{self.per_kernel} a kernel"
-        )
-
-    def fds_at_rest(self) -> int:
-        """Once the connections have closed and the count stands still."""
-        history = [-1] * 20
-
-        def still() -> bool:
-            history.append(self.daemon.fds())
-            return len(set(history[-20:])) == 1
-
-        wait_until(still, 30, "a steady number of descriptors")
-        return history[-1]
-
-    def check_rest(self) -> None:
-        """All answers are out, nobody plays: exactly the kernels' things are there."""
-        wanted = found = (0, 0, 0)
-
-        def is_exact() -> bool:
-            nonlocal wanted, found
-            health = self.health()
-            kernels = health["kernels"]
-            fds = self.at_start + health["workspaces"] * self.per_workspace
-            wanted = (0, fds + kernels * self.per_kernel, kernels)
-            found = (health["calls"], self.daemon.fds(), len(self.supervisors()))
-            return wanted == found
-
-        try:
-            wait_until(is_exact, 45)
-            self.check(True, "")
-        except AssertionError:
-            words = f"calls, descriptors, supervisors are {found}, not {wanted}"
-            left = sorted(os.readlink(f) for f in Path(f"/proc/{self.daemon.pid}/fd").iterdir())
-            self.check(False, f"at rest, {words}: {left}")
-
-    def supervisors(self) -> list[int]:
-        return [
-            pid
-            for pid in children_of(self.daemon.pid)
-            if b"vivarium-supervisor" in read_proc(pid, "cmdline") and is_alive(pid)
-        ]
+    def moves_played(self) -> int:
+        return sum(self.moves.values())
 
     def restart(self, how: signal.Signals) -> None:
         self.restarting = True
@@ -185,6 +120,7 @@ class Soak:
             self.check(False, f"ending daemon {self.generation} by {how.name}: {error}")
         self.killed_before = how == signal.SIGKILL
         self.daemon = self.begin_daemon()
+        self.look.first = None
         self.generation += 1
         self.restarting = False
         self.say(f"daemon {self.generation} (after {how.name})")
@@ -200,7 +136,7 @@ class Soak:
             threading.Event().wait(0.7)
             self.daemon.process.send_signal(signal.SIGCONT)
             return
-        supervisors = self.supervisors()
+        supervisors = self.look.supervisors()
         if not supervisors:
             return
         target = self.rng.choice(supervisors)
@@ -222,14 +158,14 @@ class Soak:
     def sample(self) -> None:
         """What is not a kernel's, so that it should not change."""
         try:
-            health = self.health()
+            health = self.look.health()
             streams = sum(
                 stream.generation == self.generation
                 for player in self.players
                 for stream in list(player.streams)
             )
-            fds = self.daemon.fds() - health["kernels"] * self.per_kernel - streams
-            fds -= health["workspaces"] * self.per_workspace
+            fds = self.daemon.fds() - health["kernels"] * self.look.per_kernel - streams
+            fds -= health["workspaces"] * self.look.per_workspace
             processes = len(children_of(self.daemon.pid)) - health["kernels"]
         except OSError:
             return
@@ -296,31 +232,43 @@ class Soak:
             self.sample()
             time.sleep(1)
 
-    def rest(self) -> None:
+    def rest(self, *, long: bool = False) -> None:
+        """long: until the kernels have gone, too."""
         self.may_play.clear()
         wait_until(lambda: self.playing == 0, 400, "the players stop")
         for player in self.players:
             player.close()
-        self.check_rest()
+        self.look.look()
+        if long:
+            self.look.look_without_kernels(IDLE_S)
+
+    def live_long(self, seconds: float) -> None:
+        """In spells, with a long rest after each."""
+        spells = max(2, round(seconds / SPELL_S))
+        for _ in range(spells):
+            self.live(max(30.0, seconds / spells - IDLE_S - 5))
+            self.rest(long=True)
+        self.judge_samples()
+        self.look.fill(MAX_KERNELS)
 
     def run(self) -> None:
-        self.learn_costs()
+        self.look.learn()
+        for player in self.players:  # so that all workspaces are there from the start
+            player.begin()
+            player.tool("list_files")
         threads = [threading.Thread(target=self.work, args=(i,)) for i in range(THREADS)]
         for thread in threads:
             thread.start()
         try:
             end = self.began + self.seconds
-            long_life = self.seconds / 2
-            self.live(long_life)
-            self.judge_samples()
-            self.rest()
+            self.live_long(self.seconds / 2)
             while (left := end - time.monotonic()) > 15:
                 self.restart(signal.SIGKILL if self.generation % 2 else signal.SIGTERM)
                 self.live(min(LIFE_S, left))
                 self.judge_samples()
                 if self.generation % 3 == 0:  # the others end in the middle of their work
                     self.rest()
-            self.rest()
+            self.rest(long=True)
         finally:
             self.ended = True
             for thread in threads:

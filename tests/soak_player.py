@@ -9,7 +9,9 @@ import itertools
 import json
 import random
 import secrets
+import struct
 import time
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -27,7 +29,11 @@ PRELUDE = """\
 print(globals().get("secret", "nothing"), n := globals().get("n", 0) + 1)
 secret = {token!r}
 """
-FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([1, n, 2])\n"
+FIGURE = """\
+import matplotlib.pyplot as plt
+_ = plt.figure(facecolor="#" + secret[:6])
+_ = plt.plot([1, n, 2])
+"""
 STUBBORN = """\
 import time
 while True:
@@ -44,6 +50,17 @@ import threading, time
 threading.Thread(target=time.sleep, args=(5,)).start()
 """
 KEEPS = {"ok", "error", "timed_out", "cancelled"}  # ends after which the kernel lives
+
+
+def first_pixel(png: bytes) -> bytes:
+    """Red, green, blue of the upper left corner, which no filter of PNG changes."""
+    at, data = len(PNG_MAGIC), b""
+    while at < len(png):
+        size, kind = struct.unpack(">I4s", png[at : at + 8])
+        if kind == b"IDAT":
+            data += png[at + 8 : at + 8 + size]
+        at += size + 12
+    return zlib.decompress(data)[1:4]
 
 
 class World(Protocol):
@@ -259,17 +276,34 @@ class Player:
 
     # ---- what is played ----
 
-    def quick(self) -> None:
-        result = self.run("6 * 7")
+    def quick(self) -> Result:
+        a, b = self.rng.randrange(10**6), self.rng.randrange(10**6)
+        result = self.run(f"{a} * {b}")
         if result.data["end"] == "ok":
-            self.world.check(result.data["result"] == "42", f"{self.name}: {result.text}")
+            fine = result.data["result"] == str(a * b)
+            self.world.check(fine, f"{self.name}: {a} * {b}: {result.text}")
+        return result
+
+    def quick_for_sure(self) -> None:
+        """When nothing disturbs: no excuses."""
+        result = self.quick()
+        self.world.check(result.data["end"] == "ok", f"{self.name}: refused: {result.text}")
+
+    def refused_for_sure(self, word: str) -> None:
+        result = self.run("", "not_run")
+        self.world.check(word in result.text, f"{self.name}: {word} is not in {result.text}")
+
+    def look_at_lines(self, result: Result, lines: Iterable[str]) -> None:
+        """All that the cell printed after the prelude's line."""
+        if result.data["end"] == "ok":
+            printed, wanted = result.data["stdout"].splitlines()[1:], list(lines)
+            words = f"{self.name}: {len(printed)} lines, not {len(wanted)}: {result.text[-200:]}"
+            self.world.check(printed == wanted, words)
 
     def prints(self) -> None:
         lines = self.rng.randrange(1, 300)
         result = self.run(f"for i in range({lines}): print('line', i)")
-        if result.data["end"] == "ok":
-            last = result.data["stdout"].rstrip().endswith(f"line {lines - 1}")
-            self.world.check(last, f"{self.name}: the last line is missing: {result.text[-200:]}")
+        self.look_at_lines(result, (f"line {i}" for i in range(lines)))
 
     def error(self) -> None:
         result = self.run("1 / 0", "error")
@@ -282,6 +316,8 @@ class Player:
         if result.data["end"] == "ok":
             fine = len(result.images) == 1 and result.images[0].startswith(PNG_MAGIC)
             self.world.check(fine, f"{self.name}: {len(result.images)} images: {result.text}")
+            mine = fine and first_pixel(result.images[0]) == bytes.fromhex(self.token[:6])
+            self.world.check(mine, f"{self.name}: FOREIGN PICTURE")
 
     def timeout(self) -> None:
         kinds = ("import time\ntime.sleep(60)", "import asyncio\nawait asyncio.sleep(60)")
@@ -314,7 +350,7 @@ class Player:
             self.world.check(fine, f"{self.name}: the end of {size} bytes is missing")
 
     def displays(self) -> None:
-        self.run("for i in range(500): display(i)")
+        self.look_at_lines(self.run("for i in range(500): display(i)"), map(str, range(500)))
 
     def cancelled(self) -> None:
         begun = self.start("import time\ntime.sleep(30)")
@@ -371,7 +407,9 @@ class Player:
             self.world.check(self.token in result.text, f"{self.name}: FOREIGN FILE {result.text}")
         missing = self.tool("read_text_file", path=f"none-{self.rng.randrange(9)}.txt")
         self.world.check(missing.is_error, f"{self.name}: read what is not there")
-        self.tool("list_files")
+        result = self.tool("list_files")
+        if not result.is_error:
+            self.world.check("mine.txt" in result.text, f"{self.name}: files: {result.text}")
 
     def small(self) -> None:
         self.world.check(self.ask("ping") == {}, f"{self.name}: ping")
@@ -425,7 +463,7 @@ class Player:
         self.streams.clear()
 
 
-Move = Callable[[Player], None]
+Move = Callable[[Player], object]
 MOVES: dict[Move, int] = {
     Player.quick: 30,
     Player.prints: 10,

@@ -40,11 +40,12 @@ struct tokens {
 static void sort_tokens(struct tokens *self)
 {
 	for (int i = 0; i < WSI_TOKEN_COUNT; i++) {
-		const char *name = (const char *)lws_token_to_string(i);
+		enum lws_token_indexes index = (enum lws_token_indexes)i;
+		const char *name = (const char *)lws_token_to_string(index);
 		size_t len = name ? strlen(name) : 0;
 
 		if (len && name[len - 1] == ':')
-			self->all[self->count++] = (struct token){name, len, i};
+			self->all[self->count++] = (struct token){name, len, index};
 	}
 	qsort(self->all, self->count, sizeof *self->all, by_name);
 }

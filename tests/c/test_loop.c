@@ -12,6 +12,7 @@ struct probe {
 	int fd, calls, until;
 	char last;
 	ssize_t got;
+	unsigned long long round; /* of the last call */
 };
 
 static void on_readable(void *arg)
@@ -19,6 +20,8 @@ static void on_readable(void *arg)
 	struct probe *p = arg;
 
 	p->calls++;
+	assert_true(loop_round(p->loop) > p->round); /* one read a round */
+	p->round = loop_round(p->loop);
 	p->got = read(p->fd, &p->last, 1);
 	if (p->got <= 0)
 		loop_unwatch(&p->watch);

@@ -170,6 +170,8 @@ def test_a_killed_supervisor_is_told_and_leaves_nothing(
     wait_until(lambda: not is_alive(kernel) and not sleepers(daemon), 3)
     assert client.run("lost_name + 1").data["result"] == "2"
     wait_until(lambda: len(daemon.children()) == 1, 3, "no zombie is left")
+    (runtime,) = daemon.runtime_dirs()
+    wait_until(lambda: len(list(runtime.glob("k*"))) == 1, 3, "only the new kernel's directory")
 
 
 def test_a_stopped_kernel_is_killed_at_its_timeout(daemon: Daemon, client: Client) -> None:
