@@ -173,6 +173,15 @@ class Daemon:
     def runtime_dirs(self) -> list[Path]:
         return sorted(self.runtime.glob("vivarium-*"))
 
+    def saved_upto(self, workspace: str = "default") -> int:
+        """The cell whose state is kept on disk, by the record of generations; 0: none."""
+        head = self.state / "snapshots" / workspace / "head"
+        if not head.exists():
+            return 0
+        record = json.loads(head.read_text().splitlines()[1])
+        cells = {row["n"]: row["cell"] for row in record["generations"]}
+        return int(cells.get(record["head"], 0))
+
     def health(self) -> dict[str, Any]:
         reply = exchange(self.port, "GET", "/health")
         assert reply.status == 200
@@ -410,6 +419,12 @@ class Client:
 
     def run(self, code: str, **options: object) -> Result:
         return self.call("run_python", code=code, **options)
+
+    def run_saved(self, daemon: Daemon, code: str) -> int:
+        """Runs a cell, waits until its state is kept, and returns its number."""
+        cell = int(self.run(code).data["execution_count"])
+        wait_until(lambda: daemon.saved_upto() == cell, 30, f"cell {cell} is saved")
+        return cell
 
 
 # ---- pictures ----

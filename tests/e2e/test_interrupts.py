@@ -43,7 +43,7 @@ BUSY = {
 @pytest.fixture
 def client(live: Daemon) -> Client:
     client = live.client()
-    client.run("kept = 41")
+    client.run_saved(live, "kept = 41")
     return client
 
 

@@ -23,7 +23,6 @@ from harness import (
     Client,
     Daemon,
     Result,
-    children_of,
     exchange,
     is_alive,
     parent_of,
@@ -151,7 +150,7 @@ def test_two_daemons_do_not_clean_each_other_up(start: type_of_start) -> None:
 def test_a_killed_supervisor_is_told_and_leaves_nothing(
     daemon: Daemon, client: Client, busy: bool
 ) -> None:
-    client.run("lost_name = 1\n" + GRANDCHILD)
+    client.run_saved(daemon, "kept = 1\n" + GRANDCHILD)
     wait_until(lambda: len(sleepers(daemon)) == 2)
     supervisor, kernel = daemon.supervisor_pid(), daemon.kernel_pid()
     assert parent_of(supervisor) == daemon.pid
@@ -168,7 +167,7 @@ def test_a_killed_supervisor_is_told_and_leaves_nothing(
         assert result.data["end"] == "ok"
     assert "supervisor was killed" in result.text
     wait_until(lambda: not is_alive(kernel) and not sleepers(daemon), 3)
-    assert client.run("lost_name + 1").data["result"] == "2"
+    assert client.run("kept + 1").data["result"] == "2"
     wait_until(lambda: len(daemon.children()) == 1, 3, "no zombie is left")
     (runtime,) = daemon.runtime_dirs()
     wait_until(lambda: len(list(runtime.glob("k*"))) == 1, 3, "only the new kernel's directory")
@@ -386,7 +385,7 @@ def test_the_log_names_the_cells_as_the_user_sees_them(daemon: Daemon, client: C
 
 def test_the_restart_comes_before_the_error(start: type_of_start) -> None:
     first = start()
-    first.client().run("x = 1")
+    first.client().run_saved(first, "x = 1")
     first.stop()
     result = start().client().run("x / 0")
     told = r"Vivarium was restarted: .*\n1 variable restored, .*\nError: ZeroDivisionError: "

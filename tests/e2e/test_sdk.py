@@ -65,6 +65,7 @@ def test_the_conversation_of_the_product(live: Daemon, mode: str) -> None:
         plotted = await run(client, "by.plot.bar();")
         (picture,) = images_of(plotted)
         assert max(png_size(picture)) <= 1280
+        wait_until(lambda: live.saved_upto() == plotted.structured_content["execution_count"], 30)
         os.kill(live.kernel_pid(), signal.SIGKILL)
         after = await run(client, "len(pd.read_csv('sales.csv')), len(sales), by['north'] > 0")
         assert not after.is_error

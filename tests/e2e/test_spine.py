@@ -252,8 +252,8 @@ def test_a_cell_that_prints_forever_costs_the_daemon_no_memory(
 # ---- death ----
 
 
-def test_exit_stops_the_kernel_and_both_calls_say_so(client: Client) -> None:
-    client.run("kept = 1")
+def test_exit_stops_the_kernel_and_both_calls_say_so(live: Daemon, client: Client) -> None:
+    client.run_saved(live, "kept = 1")
     result = client.run("exit()")
     assert "exit()" in result.text
     after = client.run("kept")
@@ -272,9 +272,9 @@ def test_exit_stops_the_kernel_and_both_calls_say_so(client: Client) -> None:
     ],
 )
 def test_a_death_during_the_cell_is_told_in_words(
-    client: Client, code: str, exit_code: int, words: str
+    live: Daemon, client: Client, code: str, exit_code: int, words: str
 ) -> None:
-    client.run("treasure = 1")
+    client.run_saved(live, "treasure = 1")
     # A moment for what it said to leave the process; the death takes along what has not.
     result = client.run(f"print('last words')\nimport time; time.sleep(0.2)\n{code}")
     assert result.is_error
@@ -293,7 +293,7 @@ def test_a_kernel_killed_while_idle_is_replaced_and_the_code_runs_once(
 ) -> None:
     client.run("open('runs', 'w').close()")
     for turn in range(5):
-        client.run(f"treasure = {turn}")
+        client.run_saved(live, f"treasure = {turn}")
         os.kill(live.kernel_pid(), signal.SIGKILL)  # the call races with the news of it
         result = client.run(f"print({turn}, file=open('runs', 'a')); treasure")
         assert not result.is_error, result.text
