@@ -15,7 +15,7 @@ from .records import Entry
 
 APART = 64 * 1024  # bytes from which a buffer has chunks of its own
 BODY_MAX = 256 * 1024  # bytes of an entry that are kept for a closer look
-BODIES_MAX = 8 << 20  # of all entries
+BODIES_MAX = 2 << 20  # of all entries
 
 
 @dataclass
@@ -132,7 +132,8 @@ class Collector:
         if self.over():
             return ""
         try:
-            return self._chunks.put(piece)
+            with self._patience.own_work():
+                return self._chunks.put(piece)
         except OSError as error:  # to the pickler it would be the fault of a value
             raise GivenUp(reason(error)) from error
 
