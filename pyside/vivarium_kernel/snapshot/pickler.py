@@ -33,7 +33,7 @@ from .kinds import (
 from .process import capture
 from .quiet import quiet
 from .records import Dumped, Entry, Lost, Preempted, Sink
-from .reducers import EXACT, FAMILIES, NAMED, Reducer, Unkeepable, load_all
+from .reducers import EXACT, FAMILIES, NAMED, Reducer, Unkeepable, as_it_is, load_all
 from .reducers.anchors import ANCHORS, Anchor, hold
 from .reducers.buffers import BigBytes
 from .reducers.functions import find
@@ -131,6 +131,7 @@ class NamespacePickler(pickle.Pickler):
         self.last: object = None  # what was reduced last: the first suspect
         self.native_lost = memory.native_lost
         self.tombs: dict[int, Lost] = {}
+        self.facts: dict[int, Any] = {}  # for reducers: what is known of a type
         self.sharing: dict[Any, Any] = {}  # for reducers: what stands for what
         self._faults = faults
         self._give_way = sink.give_way
@@ -143,13 +144,13 @@ class NamespacePickler(pickle.Pickler):
         self._give_way()
         kind = type(value)
         try:
-            reducer = self._reducers[id(kind)]
-        except KeyError:
-            reducer = self._meet(kind, value)
-        if reducer is None:
-            return NotImplemented
-        self.last = value
-        try:
+            try:
+                reducer = self._reducers[id(kind)]
+            except KeyError:
+                reducer = self._meet(kind, value)
+            if reducer is None:
+                return NotImplemented
+            self.last = value
             if self._faults and id(value) in self._faults:
                 raise Unkeepable(self._faults[id(value)])
             return reducer(self, value)
@@ -182,6 +183,8 @@ class NamespacePickler(pickle.Pickler):
                 reducer = None
             if memory.singletons.has(kind):
                 reducer = unless_single(reducer)
+        if reducer is as_it_is:
+            reducer = None
         self._reducers[id(kind)] = reducer
         return reducer
 
@@ -334,7 +337,7 @@ class Attempts:
         """C code failed.  Try the whole on a larger stack, then without the last object."""
         if isinstance(error, RecursionError) and not pickler.deep:
             memory.deep[name] = id(value)
-        elif isinstance(error, RuntimeError) and self._changing[name] < PATIENCE:
+        elif is_change(error) and self._changing[name] < PATIENCE:
             self._changing[name] += 1  # a thread of the user's changes it meanwhile
         elif name not in self._suspects and pickler.last is not None:
             self._suspects[name] = pickler.last
@@ -342,6 +345,11 @@ class Attempts:
         else:
             self._faults.pop(id(self._suspects.get(name)), None)
             self._whole[name] = describe(error)
+
+
+def is_change(error: BaseException) -> bool:
+    """A dict or set that grew while the pickler went through it."""
+    return isinstance(error, RuntimeError) and "changed size" in describe(error)
 
 
 def on_big_stack(pickler: NamespacePickler, work: Callable[[], Entry]) -> Entry:

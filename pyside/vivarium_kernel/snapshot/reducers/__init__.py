@@ -16,6 +16,7 @@ EXACT: dict[type, Reducer] = {}
 NAMED: dict[str, Reducer] = {}  # "module.Class", that class only
 FAMILIES: dict[str, Reducer] = {}  # "module.Class" and what is derived from it
 FAMILIES_MODULES = (
+    "plain",
     "functions",
     "classes",
     "modules",
@@ -62,6 +63,11 @@ def family(*names: str) -> Callable[[Reducer], Reducer]:
         return reducer
 
     return register
+
+
+def as_it_is(pickler: Any, value: Any) -> Any:
+    """The pickler does this type without help, and it cannot fail: nothing is called for it."""
+    return NotImplemented
 
 
 def unkeepable(why: str, *kinds: str) -> None:

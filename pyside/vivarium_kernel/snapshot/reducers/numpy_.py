@@ -175,11 +175,6 @@ def like_root(parts: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     return made
 
 
-@family("numpy.generic", "numpy.dtype")
-def reduce_scalar(pickler: Any, value: Any) -> Any:
-    return NotImplemented
-
-
 @named("numpy.flatiter")
 def reduce_flat(pickler: Any, value: Any) -> Any:
     return make_flat, (value.base, value.index)
