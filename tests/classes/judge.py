@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import os
 import pickle
+import random
 import select
 import signal
 import sys
@@ -98,10 +99,10 @@ def in_child(work: Callable[[], Facts]) -> Facts:
 
 
 def evaluate(shell: Any, probe: str | None) -> Facts:
-    if probe is None:
-        found = shell.user_ns.get("x")
-        return {"tombstone": type(found) is Tombstone, "repr": type(found).__name__}
     try:
+        if probe is None:
+            found = shell.user_ns.get("x")
+            return {"tombstone": type(found) is Tombstone}
         return {"repr": repr(eval(probe, shell.user_ns))}
     except NotRestoredError as error:
         return {"tombstone": True, "error": f"{error}"[:SHOWN]}
@@ -115,7 +116,13 @@ def before(shell: Any, case: Case, path: str) -> Facts:
     if error is not None:
         kind = "missing" if isinstance(error, ImportError) else "broken"
         return {kind: f"{type(error).__name__}: {error}"[:SHOWN]}
-    first = in_child(lambda: evaluate(shell, case["probe"]))
+    state = random.getstate()  # a forked child would begin anew
+
+    def look() -> Facts:
+        random.setstate(state)
+        return evaluate(shell, case["probe"])
+
+    first = in_child(look)
     sinks: list[File] = []
 
     def sink() -> File:

@@ -22,6 +22,7 @@ from ..streams import muted
 from .kinds import (
     STANDARD,
     describe,
+    dict_of,
     full_name,
     is_own,
     key_of,
@@ -50,6 +51,7 @@ BIG = 65536  # bytes: kept outside of the stream
 PATIENCE = 3  # tries of a value that changes while it is written
 PROCESS = ""  # the name of what is no name: the process's state
 NO_NAME = "its name is no string"
+SLOT_NAMES = "__slotnames__"
 IPYTHON_OWN = ("get_ipython", "exit", "quit", "open")
 
 load_all()
@@ -138,6 +140,7 @@ class NamespacePickler(pickle.Pickler):
         self._reducers: dict[int, Reducer | None] = {}
         self._kept_alive: list[Any] = []  # ids are keys here
         self._sources: dict[str, Any] = {}
+        self._unmarked: list[type] = []
         self.memo_length = 0
 
     def reducer_override(self, value: Any) -> Any:
@@ -175,6 +178,8 @@ class NamespacePickler(pickle.Pickler):
 
     def _meet(self, kind: type, value: Any) -> Reducer | None:
         self.keep_alive(kind)
+        if SLOT_NAMES not in dict_of(kind):
+            self._unmarked.append(kind)
         reducer: Reducer | None = choose(kind)
         if reducer is reduce_instance:
             if self.is_library(kind):
@@ -187,6 +192,12 @@ class NamespacePickler(pickle.Pickler):
             reducer = None
         self._reducers[id(kind)] = reducer
         return reducer
+
+    def clean(self) -> None:
+        """copyreg leaves a mark on classes that it has seen; the user's had none."""
+        for kind in self._unmarked:
+            if SLOT_NAMES in dict_of(kind) and is_own(kind):
+                type.__delattr__(kind, SLOT_NAMES)
 
     def is_library(self, kind: type) -> bool:
         """Neither Python's own nor made in a cell."""
@@ -299,6 +310,12 @@ class Attempts:
 
     def _run(self, sink: Sink) -> Dumped:
         pickler = NamespacePickler(sink, self._faults)
+        try:
+            return self._write_all(pickler)
+        finally:
+            pickler.clean()
+
+    def _write_all(self, pickler: NamespacePickler) -> Dumped:
         pickler.write_anchors()
         process = self._write(pickler, PROCESS, capture(live.shell()))
         process = replace(process, at=0, size=process.at + process.size, memo=0)

@@ -92,11 +92,12 @@ def contents(
     known = frame.f_locals
     filled = [slot for slot, name in enumerate(names) if name in cells or name in known]
     size = len(filled) + depth
-    if depth < 0 or not (len(inside) == size or inside[size:] == [None]):
-        raise Unkeepable("it was inside of an expression that cannot be taken apart")
-    stack = inside[len(filled) : size]
+    stack = inside[len(filled) :]
     if any(isinstance(each, BaseException) for each in stack):
         raise Unkeepable("it was handling an exception")
+    if depth < 0 or not (len(inside) == size or inside[size:] == [None]):
+        raise Unkeepable("it was inside of an expression that cannot be taken apart")
+    stack = stack[:depth]
     return dict(zip(filled, inside, strict=False)), stack
 
 

@@ -29,6 +29,8 @@ def reduce_array(pickler: Any, value: Any) -> Any:
     if root is not value:
         return reduce_view(value, root) if is_shared(value, root) else reduce_data(value)
     owner = value.base
+    if type(owner) is memoryview:
+        owner = owner.obj
     if type(owner) in SHARED_OWNERS and sys.getrefcount(owner) > SOLE:
         return reduce_view(value, owner)
     return reduce_data(value)

@@ -68,9 +68,7 @@ def detached(tensor: Any) -> Any:
     return tensor
 
 
-def make_tensor(
-    name: str, storage: Any, dtype: Any, start: int, shape: Any, strides: Any
-) -> Any:
+def make_tensor(name: str, storage: Any, dtype: Any, start: int, shape: Any, strides: Any) -> Any:
     kind = torch()
     memory: Any = storage.untyped_storage() if hasattr(storage, "untyped_storage") else None
     if memory is None:
