@@ -10,7 +10,7 @@ from conftest import require_python
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "classes"))
 
-import run as judge  # noqa: E402
+import run as judge
 
 
 @pytest.mark.timeout(300)

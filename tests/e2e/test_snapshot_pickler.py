@@ -5,6 +5,7 @@ leaves as it was.  Most of it runs in the kernels' interpreter, by the judge of 
 from __future__ import annotations
 
 import gc
+import importlib
 import pickle
 import signal
 import sys
@@ -19,16 +20,17 @@ from conftest import any_python
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "pyside"), str(ROOT / "tests" / "classes")]
 
-import run as judge  # noqa: E402
-from vivarium_kernel.snapshot import process  # noqa: E402
-from vivarium_kernel.snapshot.loader import Loaded, load  # noqa: E402
-from vivarium_kernel.snapshot.pickler import (  # noqa: E402
-    Dumped,
-    Preempted,
-    dump,
-    module_versions,
-)
-from vivarium_kernel.snapshot.tombstone import NotRestoredError, Tombstone  # noqa: E402
+import run as judge  # noqa: E402 (from tests/classes)
+
+
+def ours(module: str) -> Any:
+    return importlib.import_module(f"vivarium_kernel.snapshot.{module}")
+
+
+process, records = ours("process"), ours("records")
+dump, module_versions = ours("pickler").dump, ours("pickler").module_versions
+load = ours("loader").load
+Tombstone, NotRestoredError = ours("tombstone").Tombstone, ours("tombstone").NotRestoredError
 
 # name: setup, probe.  The probe must give the same repr in another process.
 SAME = {
@@ -193,7 +195,7 @@ TOMBS = {
     "a socket": ("import socket\nx=socket.socket()", "connection"),
     "a pipe": ("import os\nx=os.fdopen(os.pipe()[0])", "name"),
     "a running thread": (
-        "import threading\nx=threading.Thread(target=threading.Event().wait,daemon=True)\nx.start()",
+        "import threading as t\nx=t.Thread(target=t.Event().wait,daemon=True)\nx.start()",
         "running",
     ),
     "a deleted file": (
@@ -214,7 +216,7 @@ TOMBS = {
 
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, judge.Verdict]:
-    cases = [
+    cases: list[dict[str, Any]] = [
         {"name": name, "lib": "", "setup": setup, "probe": probe}
         for name, (setup, probe) in SAME.items()
     ]
@@ -270,10 +272,10 @@ class Memory:
     def give_way(self) -> None:
         self.patience -= 1
         if self.patience == -1:
-            raise Preempted
+            raise records.Preempted
 
 
-def dumped_from(names: dict[str, Any]) -> tuple[Dumped, Memory]:
+def dumped_from(names: dict[str, Any]) -> tuple[Any, Memory]:
     sinks: list[Memory] = []
 
     def sink() -> Memory:
@@ -286,11 +288,11 @@ def dumped_from(names: dict[str, Any]) -> tuple[Dumped, Memory]:
 
 
 def loaded_from(
-    dumped: Dumped,
+    dumped: Any,
     memory: Memory,
     skip: frozenset[str] = frozenset(),
     begin: Callable[[int, str], None] = lambda *_: None,
-) -> tuple[dict[str, Any], Loaded]:
+) -> tuple[dict[str, Any], Any]:
     shell = Shell({})
     buffers = [bytearray(each) for each in memory.buffers]
     loaded = load(shell, memory.stream, buffers, dumped, skip=skip, begin=begin)
@@ -399,7 +401,7 @@ def test_a_dump_gives_way_and_leaves_everything_as_it_was(patience: int) -> None
     old = sys.gettrace()
     sys.settrace(trace)
     try:
-        with pytest.raises(Preempted) as caught:
+        with pytest.raises(records.Preempted) as caught:
             dump(shell, shell.user_ns, lambda: Memory(patience), lambda _: 1)
         assert sys.gettrace() is trace
     finally:

@@ -17,8 +17,8 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any
 
-from . import live
 from ..streams import muted
+from . import live
 from .kinds import (
     STANDARD,
     describe,
@@ -57,7 +57,7 @@ IPYTHON_OWN = ("get_ipython", "exit", "quit", "open")
 load_all()
 
 
-class Again(Exception):  # noqa: N818 (it is a request)
+class Again(Exception):
     """Something was learnt that changes what was written already: start anew."""
 
 
@@ -254,8 +254,8 @@ class NamespacePickler(pickle.Pickler):
         self.dump((anchors, None))
         real = {id(anchor): hold(anchor.name) for anchor in anchors}
         places = {}
-        for place, value in self.memo.copy().values():  # type: ignore[attr-defined]
-            value = self.keep_alive(real.get(id(value), value))
+        for place, written in self.memo.copy().values():
+            value = self.keep_alive(real.get(id(written), written))
             places[id(value)] = (place, value)
         self.memo = places
         self.memo_length = len(places)
@@ -424,13 +424,13 @@ def chosen(shell: Any, names: Mapping[str, object]) -> tuple[list[tuple[str, Any
     for name, value in list(names.items()):
         if type(name) is not str:
             left_out.append(Lost(f"{type(name).__name__}", full_name(type(value)), NO_NAME))
-        elif name.startswith("_vivarium") or name.startswith("__") and name.endswith("__"):
-            continue
-        elif name in IPYTHON_OWN and hidden.get(name) is value:
-            continue
-        else:
+        elif not is_internal(name) and not (name in IPYTHON_OWN and hidden.get(name) is value):
             values.append((name, value))
     return values, left_out
+
+
+def is_internal(name: str) -> bool:
+    return name.startswith("_vivarium") or (name.startswith("__") and name.endswith("__"))
 
 
 def module_versions(dumped: Dumped) -> dict[str, str]:

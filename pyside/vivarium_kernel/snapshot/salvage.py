@@ -11,7 +11,7 @@ from typing import Any
 from .kinds import describe, full_name
 from .tombstone import Tombstone, bury
 
-BASE: Any = pickle._Unpickler  # type: ignore[attr-defined]
+BASE: Any = pickle._Unpickler
 OWN = __package__ + "."
 HARMLESS = ("functions", "classes", "enums", "modules", "anchors")
 NOT_RUN = "loading it had failed before, and was not tried again"
@@ -144,7 +144,7 @@ def is_ours(function: Any) -> bool:
 def is_harmless(function: Any) -> bool:
     """It makes what a cell defines, and runs no code of a library's or the user's."""
     home = str(getattr(function, "__module__", "")).rpartition(".")[2]
-    return function is bury or is_ours(function) and home in HARMLESS
+    return function is bury or (is_ours(function) and home in HARMLESS)
 
 
 def kind_made(function: Any, arguments: Any) -> Any:

@@ -37,7 +37,7 @@ FAMILIES_MODULES = (
 )
 
 
-class Unkeepable(Exception):  # noqa: N818 (it is a verdict)
+class Unkeepable(Exception):
     """This object cannot be kept; the text says why."""
 
 

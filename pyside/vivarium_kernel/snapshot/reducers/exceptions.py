@@ -6,7 +6,7 @@ Their tracebacks hold frames, and those end with the process.
 
 from typing import Any
 
-from ..kinds import HEAP_TYPE, flags_of, inherited, module_of, mro_of
+from ..kinds import HEAP_TYPE, flags_of, inherited, mro_of
 from . import family, unkeepable
 from .instances import reduce_instance
 

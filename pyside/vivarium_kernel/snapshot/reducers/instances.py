@@ -37,8 +37,12 @@ def is_plain(kind: type, sample: object) -> bool:
 
 def reduce_instance(pickler: Any, value: Any) -> Any:
     kind = type(value)
-    special = copyreg.dispatch_table.get(kind)
-    reduced = special(value) if special is not None else kind.__reduce_ex__(value, 5)
+    reduce: Any = copyreg.dispatch_table.get(kind)
+    if reduce is not None:
+        reduced = reduce(value)
+    else:
+        reduce = kind.__reduce_ex__
+        reduced = reduce(value, 5)
     if type(reduced) is str:
         return by_name(value, reduced)
     check(reduced)

@@ -108,7 +108,7 @@ def fill_objects(value: Any, state: Any) -> None:
 def reduce_view(value: Any, root: Any) -> Any:
     start = address_of(value) - address_of(root)
     layout = (value.shape, value.strides, value.dtype, value.flags.writeable)
-    return make_view, (type(value), root, start, *layout)
+    return make_view, (type(value), root, start, layout)
 
 
 def address_of(value: Any) -> int:
@@ -118,10 +118,9 @@ def address_of(value: Any) -> int:
     return address_of(numpy().frombuffer(value, "u1"))
 
 
-def make_view(
-    kind: Any, root: Any, start: int, shape: Any, strides: Any, dtype: Any, writeable: bool
-) -> Any:
+def make_view(kind: Any, root: Any, start: int, layout: Any) -> Any:
     np = numpy()
+    shape, strides, dtype, writeable = layout
     if dtype.hasobject:
         flat = np.lib.stride_tricks.as_strided(root, (1,), (dtype.itemsize,))
         first = np.lib.stride_tricks.as_strided(
