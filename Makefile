@@ -3,7 +3,7 @@
 PY_TOOLS := .venv-dev/bin
 JOBS ?= $(shell nproc)
 
-.PHONY: help run build test bench soak demo tables check-style check-code fuzz memcheck format lock clean
+.PHONY: help run build test bench soak demo tables check-style check-code fuzz classes memcheck format lock clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -50,6 +50,13 @@ fuzz: ## fuzz each parser for FUZZ_SECONDS (60); or only some: make fuzz ARGS="j
 	@deploy/setup.sh test
 	@tests/fuzz/run $(ARGS)
 
+classes: ## which objects of which library come back after a restart (a large environment first)
+	@deploy/setup.sh test
+	@[ -x .venv-classes/bin/python ] || /usr/bin/python3 -m venv .venv-classes
+	@$(PY_TOOLS)/uv pip sync -q --python .venv-classes/bin/python --require-hashes \
+	  tests/classes/requirements.txt
+	@$(PY_TOOLS)/python tests/classes/run.py --python .venv-classes/bin/python $(ARGS)
+
 memcheck: ## valgrind over the C tests and a session with a kernel (about 3 minutes)
 	@deploy/setup.sh test
 	@tests/valgrind/run
@@ -58,13 +65,16 @@ format: ## rewrite C and Python in the house format
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 	@$(PY_TOOLS)/ruff format -q . && $(PY_TOOLS)/ruff check -q --fix .
 
-lock: ## write both lock files anew from pyproject.toml
+lock: ## write the lock files anew from pyproject.toml and tests/classes/requirements.in
 	$(PY_TOOLS)/uv pip compile -q --universal --generate-hashes --python-version 3.11 \
 	  --no-header --no-emit-index-url --no-emit-find-links \
 	  --extra data -o requirements.txt pyproject.toml
 	$(PY_TOOLS)/uv pip compile -q --universal --generate-hashes --python-version 3.11 \
 	  --no-header --no-emit-index-url --no-emit-find-links \
 	  --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
+	$(PY_TOOLS)/uv pip compile -q --generate-hashes --python-version 3.11 \
+	  --no-header --no-emit-index-url --no-emit-find-links \
+	  -o tests/classes/requirements.txt tests/classes/requirements.in
 
 clean: ## remove what was built (environments stay)
 	rm -rf build build-asan build-analyze build-fuzz

@@ -12,6 +12,7 @@ figures     open figures at the end of a cell
 summary     names for the reply's metadata
 cells       which cell bound which name
 snapshot/   the namespace kept on disk, and back
+unsaved     where it cannot be
 census      threads and child processes
 leaving     how the process ends
 """

@@ -113,8 +113,12 @@ class KernelApp(IPKernelApp):
     def keep_snapshots(self, cells: Cells) -> Any:
         if self.launch.snapshot is None:
             return None
-        from .snapshot.session import Snapshots
+        try:
+            from .snapshot.session import Snapshots
+        except ImportError as error:  # an interpreter of the user's own, without xxhash
+            from .unsaved import Unsaved
 
+            return Unsaved(self.launch.snapshot, self.reports, error)
         return Snapshots(self.launch.snapshot, self.shell, cells, self.reports)
 
     def keep_crash_output(self) -> None:

@@ -26,6 +26,7 @@ from .summary import Namespace
 
 if TYPE_CHECKING:  # it needs xxhash, which a kernel without snapshots does not
     from .snapshot.session import Snapshots
+    from .unsaved import Unsaved
 
 NO_INPUT = "input() has nobody to ask here: assign the value in the code instead"
 METADATA_VERSION = 1
@@ -43,7 +44,7 @@ class Kernel(IPythonKernel):
     interrupts: Interrupts
     leave: Callable[[], None]
     cells: Cells
-    snapshots: "Snapshots | None" = None
+    snapshots: "Snapshots | Unsaved | None" = None
     cell_began = 0.0
 
     def prepare(
@@ -55,7 +56,7 @@ class Kernel(IPythonKernel):
         summary_max: int,
         *,
         cells: Cells,
-        snapshots: "Snapshots | None",
+        snapshots: "Snapshots | Unsaved | None",
     ) -> None:
         self.output = self.shell.output = output
         self.interrupts = self.shell.interrupts = interrupts

@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import os
 import pickle
+import random
 import select
 import signal
 import sys
@@ -23,12 +24,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pyside"))
 
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
-from vivarium_kernel.snapshot import process
-from vivarium_kernel.snapshot.loader import load
-from vivarium_kernel.snapshot.pickler import dump
-from vivarium_kernel.snapshot.tombstone import NotRestoredError, Tombstone
+# What the judged interpreter has, the tools' may not have.
+InteractiveShell: Any = importlib.import_module("IPython.core.interactiveshell").InteractiveShell
+Config: Any = importlib.import_module("traitlets.config").Config
+snapshot = "vivarium_kernel.snapshot"
+process: Any = importlib.import_module(f"{snapshot}.process")
+load: Any = importlib.import_module(f"{snapshot}.loader").load
+dump: Any = importlib.import_module(f"{snapshot}.pickler").dump
+tombstone: Any = importlib.import_module(f"{snapshot}.tombstone")
 
 LIMIT_S = 90
 SMALL = 65536
@@ -98,12 +101,12 @@ def in_child(work: Callable[[], Facts]) -> Facts:
 
 
 def evaluate(shell: Any, probe: str | None) -> Facts:
-    if probe is None:
-        found = shell.user_ns.get("x")
-        return {"tombstone": type(found) is Tombstone, "repr": type(found).__name__}
     try:
+        if probe is None:
+            found = shell.user_ns.get("x")
+            return {"tombstone": type(found) is tombstone.Tombstone}
         return {"repr": repr(eval(probe, shell.user_ns))}
-    except NotRestoredError as error:
+    except tombstone.NotRestoredError as error:
         return {"tombstone": True, "error": f"{error}"[:SHOWN]}
     except BaseException as error:
         return {"error": f"{type(error).__name__}: {error}"[:SHOWN]}
@@ -115,7 +118,13 @@ def before(shell: Any, case: Case, path: str) -> Facts:
     if error is not None:
         kind = "missing" if isinstance(error, ImportError) else "broken"
         return {kind: f"{type(error).__name__}: {error}"[:SHOWN]}
-    first = in_child(lambda: evaluate(shell, case["probe"]))
+    state = random.getstate()  # a forked child would begin anew
+
+    def look() -> Facts:
+        random.setstate(state)
+        return evaluate(shell, case["probe"])
+
+    first = in_child(look)
     sinks: list[File] = []
 
     def sink() -> File:
@@ -138,27 +147,28 @@ def after(shell: Any, case: Case, path: str) -> Facts:
     return {**evaluate(shell, case["probe"]), "failed": failed}
 
 
-def judge(case: Case, a: Facts, b: Facts | None) -> tuple[str, str]:
+def judge(case: Case, a: Facts, b: Facts) -> tuple[str, str]:
     """The verdict, and what was seen."""
     for kind in ("missing", "broken"):
         if kind in a:
             return kind, a[kind]
-    if "end" in a:
-        return "crash", f"dumping {a['end']}"
-    assert b is not None
-    if "end" in b:
-        return "crash", f"loading {b['end']}"
-    first, then, visible = a["first"], a["then"], [*a["lost"], *b["failed"]]
+    for facts, phase in ((a, "dumping"), (b, "loading")):
+        if "end" in facts:
+            return "crash", f"{phase} {facts['end']}"
+    first, then = a["first"], a["then"]
     if first.get("repr") != then.get("repr"):
         return "changed", f"{first} before the dump, {then} after it"
-    told = "; ".join(visible)[:SHOWN]
-    if case["probe"] is None:
-        return ("restored", told) if visible or b["tombstone"] else ("wrong", "nothing says so")
-    if "error" in first:
+    if case["probe"] is not None and "error" in first:
         return "broken", first["error"]
+    return compare(case, first, b, "; ".join((*a["lost"], *b["failed"]))[:SHOWN])
+
+
+def compare(case: Case, first: Facts, b: Facts, told: str) -> tuple[str, str]:
+    if case["probe"] is None:
+        return ("restored", told) if told or b["tombstone"] else ("wrong", "nothing says so")
     if b.get("repr") == first["repr"]:
         return "restored", told
-    if b.get("tombstone") or visible:
+    if b.get("tombstone") or told:
         return "tombstone", told or b.get("error", "")
     if "error" in b:
         return "failed", b["error"]
@@ -170,7 +180,7 @@ def settle(shell: Any, case: Case, place: str) -> Facts:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     a = in_child(lambda: before(shell, case, path))
-    b = in_child(lambda: after(shell, case, path)) if os.path.exists(path) else None
+    b = in_child(lambda: after(shell, case, path)) if os.path.exists(path) else {}
     verdict, seen = judge(case, a, b)
     return {"name": case["name"], "lib": case["lib"], "verdict": verdict, "seen": seen}
 

@@ -286,6 +286,20 @@ def test_without_orders_or_snapshots_nothing_is_written(python: str, tmp_path: P
         assert "snapshot" not in ok(kernel.run("x = 1")).report
 
 
+def test_an_interpreter_without_xxhash_says_that_nothing_is_saved(
+    python: str, tmp_path: Path
+) -> None:
+    (tmp_path / "xxhash.py").write_text("raise ImportError(\"No module named 'xxhash'\")")
+    store = Store(tmp_path / "snapshots", python)
+    options = {"environment": {"PYTHONPATH": str(tmp_path)}, "snapshot": store.launch(7)}
+    with KernelProcess(python, tmp_path, **options) as kernel:
+        kernel.wait_report("restored")
+        report = snapshot(ok(kernel.run("x = 1")))
+        assert report["error"] == "nothing is saved: No module named 'xxhash'"
+        assert not report["saved"]
+        assert list(store.spool.iterdir()) == []
+
+
 # What can go wrong.
 
 

@@ -5,7 +5,7 @@ import pickle
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from xxhash import xxh3_128_digest
 
@@ -15,7 +15,7 @@ from .records import Entry
 
 APART = 64 * 1024  # bytes from which a buffer has chunks of its own
 BODY_MAX = 256 * 1024  # bytes of an entry that are kept for a closer look
-BODIES_MAX = 8 << 20  # of all entries
+BODIES_MAX = 2 << 20  # of all entries
 
 
 @dataclass
@@ -26,8 +26,11 @@ class Piece:
     chunks: list[str] = field(default_factory=list)
 
 
-@dataclass
-class Mark:
+class Hash(bytes):
+    """Of a piece that is not kept."""
+
+
+class Mark(NamedTuple):
     """What one name's value looked like."""
 
     body: bytes | None  # its part of the stream, if that is small
@@ -46,28 +49,37 @@ class Collector:
         self._patience = patience
         self._size_max = size_max  # bytes from which on they are only counted; 0: never
         self._pending = bytearray()
-        # Each write: where in the stream, the hash, and the bytes if they are few.
-        self._written: list[tuple[int, bytes, bytes | None]] = []
+        self._written: list[tuple[int, bytes]] = []  # where in the stream, and what
         self._room = BODIES_MAX
 
     # The pickler's side.
 
     def write(self, data: Any, /) -> int:
-        view = memoryview(data)
-        size = view.nbytes
         self._patience.check()
+        size = len(data) if type(data) is bytes else memoryview(data).nbytes
         self._count(size)
-        body = bytes(view) if size <= min(BODY_MAX, self._room) else None
-        self._room -= size if body else 0
-        self._written.append((self.stream.size, xxh3_128_digest(view), body))
+        self._written.append((self.stream.size, self._remember(data, size)))
         self.stream.size += size
+        if size < APART:
+            self._pending += data
+            self._flush()
+        else:
+            self._fill(memoryview(data))
+        return size
+
+    def _remember(self, data: Any, size: int) -> bytes:
+        if size > min(BODY_MAX, self._room):
+            return Hash(xxh3_128_digest(data))
+        self._room -= size
+        return bytes(data)
+
+    def _fill(self, view: memoryview) -> None:
+        """No more than a chunk at a time is copied."""
         while view:
             room = CHUNK - len(self._pending)
             self._pending += view[:room]
             view = view[room:]
-            if len(self._pending) == CHUNK:
-                self._flush()
-        return size
+            self._flush()
 
     def buffer(self, buffer: pickle.PickleBuffer) -> bool:
         try:
@@ -88,7 +100,7 @@ class Collector:
 
     def finish(self) -> None:
         if self._pending:
-            self._flush()
+            self._flush_piece(len(self._pending))
 
     def over(self) -> bool:
         """It is larger than it may be, and was not written."""
@@ -102,11 +114,9 @@ class Collector:
             first, end = at, entry.at + entry.size
             while at < len(written) and written[at][0] < end:
                 at += 1
-            parts = written[first:at]
-            bodies = [body for _, _, body in parts if body is not None]
-            whole = len(bodies) == len(parts) and entry.size <= BODY_MAX
             buffers = self.buffers[entry.first_buffer : entry.first_buffer + entry.buffer_count]
-            yield mark([part[1] for part in parts], b"".join(bodies) if whole else None, buffers)
+            apart = "".join([name for piece in buffers for name in piece.chunks])
+            yield mark([part for _, part in written[first:at]], apart)
 
     def chunk_names(self) -> list[str]:
         return [name for piece in (self.stream, *self.buffers) for name in piece.chunks]
@@ -124,21 +134,32 @@ class Collector:
         return piece
 
     def _flush(self) -> None:
-        self.stream.chunks.append(self._put(bytes(self._pending)))
-        self._pending.clear()
+        while len(self._pending) >= CHUNK:
+            self._flush_piece(CHUNK)
+
+    def _flush_piece(self, size: int) -> None:
+        self.stream.chunks.append(self._put(bytes(self._pending[:size])))
+        del self._pending[:size]
         self._patience.check()
 
     def _put(self, piece: memoryview | bytes) -> str:
         if self.over():
             return ""
         try:
-            return self._chunks.put(piece)
+            with self._patience.own_work():
+                return self._chunks.put(piece)
         except OSError as error:  # to the pickler it would be the fault of a value
             raise GivenUp(reason(error)) from error
 
 
-def mark(hashes: Sequence[bytes], body: bytes | None, buffers: Sequence[Piece]) -> Mark:
-    apart = "".join(name for piece in buffers for name in piece.chunks)
+def mark(parts: Sequence[bytes], apart: str) -> Mark:
+    """The hash does not depend on whether there was room for a body."""
+    if len(parts) == 1 and type(parts[0]) is bytes and not apart:
+        return Mark(parts[0], "", digest(parts[0]))
+    hashes = [part if type(part) is Hash else xxh3_128_digest(part) for part in parts]
+    if len(hashes) == 1 and not apart:
+        return Mark(None, "", hashes[0].hex())
+    body = None if any(type(part) is Hash for part in parts) else b"".join(parts)
     return Mark(body, apart, digest(b"".join(hashes) + apart.encode()))
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 def known_names(shell: Any) -> Iterator[tuple[str, Any]]:
     """Each such name, and the value it has unless somebody changed it."""
-    inputs = getattr(shell.history_manager, "input_hist_raw", [])
-    for number, text in enumerate(inputs):
+    for number, text in enumerate(list(shell.history_manager.input_hist_raw)):
         if number:
             yield f"_i{number}", text
     outputs = shell.user_ns.get("Out")

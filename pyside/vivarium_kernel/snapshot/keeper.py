@@ -107,7 +107,7 @@ class Keeper:
 
     def _when_idle(self) -> None:
         self._timer = None
-        if not self._pending:
+        if not self._pending or self._is_in_child():
             return
         self._take_verdicts()
         forced = self._must()

@@ -84,7 +84,7 @@ class Logging:
         known = {"": logging.root, **logging.root.manager.loggerDict}
         loggers = {name: each for name, each in known.items() if hasattr(each, "handlers")}
         changed = {name: Logging.one(logging, each) for name, each in loggers.items()}
-        plain = (logging.NOTSET, True, False, [])
+        plain: Any = (logging.NOTSET, True, False, [])
         return logging.root.manager.disable, {
             name: state for name, state in changed.items() if state != plain
         }

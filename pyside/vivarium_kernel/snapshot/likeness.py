@@ -10,7 +10,7 @@ import io
 import pickletools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .collector import Mark
 
@@ -18,8 +18,7 @@ REFERENCES = frozenset({"GET", "BINGET", "LONG_BINGET"})
 OPCODES_MAX = 100_000  # looked at in one comparison of generations: 0.2 s
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """One entry of the parent generation."""
 
     mark: Mark

@@ -9,6 +9,7 @@ import pickle
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -93,7 +94,7 @@ class Unpickler(pickle.Unpickler):
         return self._memo[place]
 
     def known(self) -> dict[int, Any]:
-        found: dict[int, Any] = self.memo.copy()  # type: ignore[attr-defined]
+        found: dict[int, Any] = self.memo.copy()
         return found
 
 
@@ -136,11 +137,8 @@ class Loading:
     def _load(self, entry: Entry, end: int, skip: bool) -> Any:
         self._seek(entry)
         if not skip:
-            try:
+            with suppress(BaseException):  # what is wrong is found out, and told, the slow way
                 value, _ = self._unpickler.load()
-            except BaseException:
-                pass  # found out, and told, the slow way
-            else:
                 self._tell_gaps(entry)
                 return value
         return self._salvage(entry, end, run=not skip)

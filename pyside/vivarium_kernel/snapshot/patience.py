@@ -11,7 +11,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
 
@@ -55,12 +56,23 @@ class Patience:
         self.began = self.seen = time.monotonic()
         self.until = self.began + seconds
         self._busy_until = time.thread_time() + busy_seconds if busy_seconds else 0.0
+        self.ours = False  # what may take long now is no fault of the value
         self.over = False  # nothing may go on with it, in whatever thread
         self.size = size  # bytes it may take; 0: any
         self._orders = orders
         self._heeds = heeds  # gives way to a request
         self._waited_for = waited_for  # a reply waits for it
         self._next_look = 0.0
+
+    @contextmanager
+    def own_work(self) -> Iterator[None]:
+        """A slow disk inside is waited for."""
+        self.ours = True
+        try:
+            yield
+        finally:
+            self.seen = time.monotonic()
+            self.ours = False
 
     def check(self) -> None:
         self.seen = now = time.monotonic()
@@ -76,7 +88,7 @@ class Patience:
     def hangs(self) -> bool:
         """Any thread may ask."""
         silent = time.monotonic() - self.seen
-        if silent < HUNG_S:
+        if silent < HUNG_S or self.ours:
             return False
         waiting = self._orders is not None and self._orders.waiting()
         return silent > HUNG_IDLE_S or self._waited_for or waiting

@@ -17,11 +17,12 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any
 
-from . import live
 from ..streams import muted
+from . import live
 from .kinds import (
     STANDARD,
     describe,
+    dict_of,
     full_name,
     is_own,
     key_of,
@@ -33,7 +34,7 @@ from .kinds import (
 from .process import capture
 from .quiet import quiet
 from .records import Dumped, Entry, Lost, Preempted, Sink
-from .reducers import EXACT, FAMILIES, NAMED, Reducer, Unkeepable, load_all
+from .reducers import EXACT, FAMILIES, NAMED, Reducer, Unkeepable, as_it_is, load_all
 from .reducers.anchors import ANCHORS, Anchor, hold
 from .reducers.buffers import BigBytes
 from .reducers.functions import find
@@ -50,12 +51,13 @@ BIG = 65536  # bytes: kept outside of the stream
 PATIENCE = 3  # tries of a value that changes while it is written
 PROCESS = ""  # the name of what is no name: the process's state
 NO_NAME = "its name is no string"
+SLOT_NAMES = "__slotnames__"
 IPYTHON_OWN = ("get_ipython", "exit", "quit", "open")
 
 load_all()
 
 
-class Again(Exception):  # noqa: N818 (it is a request)
+class Again(Exception):
     """Something was learnt that changes what was written already: start anew."""
 
 
@@ -131,25 +133,27 @@ class NamespacePickler(pickle.Pickler):
         self.last: object = None  # what was reduced last: the first suspect
         self.native_lost = memory.native_lost
         self.tombs: dict[int, Lost] = {}
+        self.facts: dict[int, Any] = {}  # for reducers: what is known of a type
         self.sharing: dict[Any, Any] = {}  # for reducers: what stands for what
         self._faults = faults
         self._give_way = sink.give_way
         self._reducers: dict[int, Reducer | None] = {}
         self._kept_alive: list[Any] = []  # ids are keys here
         self._sources: dict[str, Any] = {}
+        self._unmarked: list[type] = []
         self.memo_length = 0
 
     def reducer_override(self, value: Any) -> Any:
         self._give_way()
         kind = type(value)
         try:
-            reducer = self._reducers[id(kind)]
-        except KeyError:
-            reducer = self._meet(kind, value)
-        if reducer is None:
-            return NotImplemented
-        self.last = value
-        try:
+            try:
+                reducer = self._reducers[id(kind)]
+            except KeyError:
+                reducer = self._meet(kind, value)
+            if reducer is None:
+                return NotImplemented
+            self.last = value
             if self._faults and id(value) in self._faults:
                 raise Unkeepable(self._faults[id(value)])
             return reducer(self, value)
@@ -174,6 +178,8 @@ class NamespacePickler(pickle.Pickler):
 
     def _meet(self, kind: type, value: Any) -> Reducer | None:
         self.keep_alive(kind)
+        if SLOT_NAMES not in dict_of(kind):
+            self._unmarked.append(kind)
         reducer: Reducer | None = choose(kind)
         if reducer is reduce_instance:
             if self.is_library(kind):
@@ -182,8 +188,16 @@ class NamespacePickler(pickle.Pickler):
                 reducer = None
             if memory.singletons.has(kind):
                 reducer = unless_single(reducer)
+        if reducer is as_it_is:
+            reducer = None
         self._reducers[id(kind)] = reducer
         return reducer
+
+    def clean(self) -> None:
+        """copyreg leaves a mark on classes that it has seen; the user's had none."""
+        for kind in self._unmarked:
+            if SLOT_NAMES in dict_of(kind) and is_own(kind):
+                type.__delattr__(kind, SLOT_NAMES)
 
     def is_library(self, kind: type) -> bool:
         """Neither Python's own nor made in a cell."""
@@ -240,8 +254,8 @@ class NamespacePickler(pickle.Pickler):
         self.dump((anchors, None))
         real = {id(anchor): hold(anchor.name) for anchor in anchors}
         places = {}
-        for place, value in self.memo.copy().values():  # type: ignore[attr-defined]
-            value = self.keep_alive(real.get(id(value), value))
+        for place, written in self.memo.copy().values():
+            value = self.keep_alive(real.get(id(written), written))
             places[id(value)] = (place, value)
         self.memo = places
         self.memo_length = len(places)
@@ -296,6 +310,12 @@ class Attempts:
 
     def _run(self, sink: Sink) -> Dumped:
         pickler = NamespacePickler(sink, self._faults)
+        try:
+            return self._write_all(pickler)
+        finally:
+            pickler.clean()
+
+    def _write_all(self, pickler: NamespacePickler) -> Dumped:
         pickler.write_anchors()
         process = self._write(pickler, PROCESS, capture(live.shell()))
         process = replace(process, at=0, size=process.at + process.size, memo=0)
@@ -334,7 +354,7 @@ class Attempts:
         """C code failed.  Try the whole on a larger stack, then without the last object."""
         if isinstance(error, RecursionError) and not pickler.deep:
             memory.deep[name] = id(value)
-        elif isinstance(error, RuntimeError) and self._changing[name] < PATIENCE:
+        elif is_change(error) and self._changing[name] < PATIENCE:
             self._changing[name] += 1  # a thread of the user's changes it meanwhile
         elif name not in self._suspects and pickler.last is not None:
             self._suspects[name] = pickler.last
@@ -342,6 +362,11 @@ class Attempts:
         else:
             self._faults.pop(id(self._suspects.get(name)), None)
             self._whole[name] = describe(error)
+
+
+def is_change(error: BaseException) -> bool:
+    """A dict or set that grew while the pickler went through it."""
+    return isinstance(error, RuntimeError) and "changed size" in describe(error)
 
 
 def on_big_stack(pickler: NamespacePickler, work: Callable[[], Entry]) -> Entry:
@@ -399,13 +424,13 @@ def chosen(shell: Any, names: Mapping[str, object]) -> tuple[list[tuple[str, Any
     for name, value in list(names.items()):
         if type(name) is not str:
             left_out.append(Lost(f"{type(name).__name__}", full_name(type(value)), NO_NAME))
-        elif name.startswith("_vivarium") or name.startswith("__") and name.endswith("__"):
-            continue
-        elif name in IPYTHON_OWN and hidden.get(name) is value:
-            continue
-        else:
+        elif not is_internal(name) and not (name in IPYTHON_OWN and hidden.get(name) is value):
             values.append((name, value))
     return values, left_out
+
+
+def is_internal(name: str) -> bool:
+    return name.startswith("_vivarium") or (name.startswith("__") and name.endswith("__"))
 
 
 def module_versions(dumped: Dumped) -> dict[str, str]:

@@ -119,6 +119,7 @@ def read_shell() -> str:
     """As one string, for with each cell more of it in the memo every entry would change."""
     shell, namespace = live.shell(), live.namespace()
     history = getattr(shell, "history_manager", None)
+    display = getattr(shell, "displayhook", None)
     state = {
         "count": getattr(shell, "execution_count", 1),
         "inputs": {name: getattr(history, name, "") for name in ("_i", "_ii", "_iii", "_i00")},

@@ -10,6 +10,7 @@ computed from the code and must agree with what is found, and only versions that
 """
 
 import dis
+import itertools
 import sys
 from collections.abc import Iterator
 from types import CodeType
@@ -50,7 +51,7 @@ def stack_depths(code: CodeType) -> dict[int, int]:
     """Offset of an instruction -> values on the stack before it; behind the generator's start."""
     instructions = {each.offset: each for each in dis.get_instructions(code)}
     order = sorted(instructions)
-    following = dict(zip(order, order[1:], strict=False))
+    following = dict(itertools.pairwise(order))
     first = next(at for at in order if instructions[at].opname == "RETURN_GENERATOR")
     waiting = [(following[following[first]], 0)]
     for _, _, target, depth, lasti in exception_ranges(code):

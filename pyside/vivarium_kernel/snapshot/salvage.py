@@ -11,7 +11,7 @@ from typing import Any
 from .kinds import describe, full_name
 from .tombstone import Tombstone, bury
 
-BASE: Any = pickle._Unpickler  # type: ignore[attr-defined]
+BASE: Any = pickle._Unpickler
 OWN = __package__ + "."
 HARMLESS = ("functions", "classes", "enums", "modules", "anchors")
 NOT_RUN = "loading it had failed before, and was not tried again"
@@ -35,7 +35,8 @@ class Salvager(BASE):  # type: ignore[misc]
         """What function(*arguments) gives; `made` says what that is to be."""
         for part in (function, *arguments):
             if type(part) is Tombstone:
-                return part if part is function else self.grave(made, f"it needs a {part}")
+                own = part is function or is_ours(function)
+                return part if own else self.grave(made, f"it needs a {part}")
         if not self.run and not is_harmless(function):
             return self.grave(made, NOT_RUN)
         try:
@@ -136,10 +137,14 @@ class Salvager(BASE):  # type: ignore[misc]
     }
 
 
+def is_ours(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).startswith(OWN)
+
+
 def is_harmless(function: Any) -> bool:
     """It makes what a cell defines, and runs no code of a library's or the user's."""
-    module = getattr(function, "__module__", "")
-    return function is bury or module.startswith(OWN) and module.rpartition(".")[2] in HARMLESS
+    home = str(getattr(function, "__module__", "")).rpartition(".")[2]
+    return function is bury or (is_ours(function) and home in HARMLESS)
 
 
 def kind_made(function: Any, arguments: Any) -> Any:

@@ -52,7 +52,7 @@ class Singletons:
     def _look_through(self, module: str, where: ModuleType, package: str) -> None:
         for name, value in list(vars(where).items()):
             kind = type(value)
-            if kind in NEVER or isinstance(kind, type) and issubclass(kind, type):
+            if kind in NEVER or issubclass(kind, type):
                 continue
             if top(module_of(kind)) == package:
                 self._by_id.setdefault(id(value), (value, module, name))

@@ -49,21 +49,22 @@ def refuse(operation: str) -> Any:
 
 
 # Left alone: what a dict, a repr and a garbage collector need, equality and hash by identity.
-OPERATIONS = """
-    __call__ __iter__ __next__ __len__ __bool__ __contains__ __getitem__ __setitem__ __delitem__
-    __reversed__ __int__ __float__ __complex__ __index__ __round__ __enter__ __exit__ __await__
-    __aiter__ __anext__ __aenter__ __aexit__ __neg__ __pos__ __abs__ __invert__ __lt__ __le__
-    __gt__ __ge__ __bytes__
-""".split()
-ARITHMETIC = """
-    add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or
-""".split()
+OPERATIONS = (
+    *("call", "iter", "next", "len", "bool", "contains", "getitem", "setitem", "delitem"),
+    *("reversed", "int", "float", "complex", "index", "round", "bytes", "enter", "exit"),
+    *("await", "aiter", "anext", "aenter", "aexit", "neg", "pos", "abs", "invert"),
+    *("lt", "le", "gt", "ge"),
+)
+ARITHMETIC = (
+    *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow"),
+    *("lshift", "rshift", "and", "xor", "or"),
+)
 
 
 def close_all_doors() -> None:
-    names = [f"__{kind}{name}__" for name in ARITHMETIC for kind in ("", "r", "i")]
-    for name in [*OPERATIONS, *names]:
-        setattr(Tombstone, name, refuse(name))
+    names = [f"{kind}{name}" for name in ARITHMETIC for kind in ("", "r", "i")]
+    for name in (*OPERATIONS, *names):
+        setattr(Tombstone, f"__{name}__", refuse(f"__{name}__"))
 
 
 close_all_doors()

@@ -51,7 +51,8 @@ class Writer:
             left_out = self.omissions.apply(namespace)
             collector, dumped = self._dump(namespace, patience)
             if not collector.over():
-                return self._complete(cell, collector, dumped, left_out, opcodes)
+                with patience.own_work():
+                    return self._complete(cell, collector, dumped, left_out, opcodes)
             self._shrink(namespace, collector, dumped)
         raise GivenUp(f"the namespace is larger than {self._size_max} bytes")
 

@@ -16,6 +16,7 @@ EXACT: dict[type, Reducer] = {}
 NAMED: dict[str, Reducer] = {}  # "module.Class", that class only
 FAMILIES: dict[str, Reducer] = {}  # "module.Class" and what is derived from it
 FAMILIES_MODULES = (
+    "plain",
     "functions",
     "classes",
     "modules",
@@ -36,7 +37,7 @@ FAMILIES_MODULES = (
 )
 
 
-class Unkeepable(Exception):  # noqa: N818 (it is a verdict)
+class Unkeepable(Exception):
     """This object cannot be kept; the text says why."""
 
 
@@ -62,6 +63,11 @@ def family(*names: str) -> Callable[[Reducer], Reducer]:
         return reducer
 
     return register
+
+
+def as_it_is(pickler: Any, value: Any) -> Any:
+    """The pickler does this type without help, and it cannot fail: nothing is called for it."""
+    return NotImplemented
 
 
 def unkeepable(why: str, *kinds: str) -> None:

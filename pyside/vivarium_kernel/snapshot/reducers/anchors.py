@@ -14,7 +14,7 @@ from .. import live
 from . import exactly
 
 ANCHORS: dict[str, Callable[[], Any]] = {
-    "namespace": lambda: live.namespace(),
+    "namespace": live.namespace,
     "builtins": lambda: builtins.__dict__,
     "modules": lambda: sys.modules,
     "path": lambda: sys.path,

@@ -9,7 +9,7 @@ import _abc  # type: ignore[import-not-found]
 import abc
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
@@ -104,17 +104,14 @@ def registered(kind: type) -> list[type]:
     return sorted((each for each in found if each is not None), key=full_name)
 
 
-def make_class(meta: type, name: str, bases: tuple[type, ...], seed: dict[str, Any]) -> type:
+def make_class(meta: type, name: str, bases: tuple[type, ...], seed: dict[str, Any]) -> Any:
     maker = maker_of(meta)
-    with silenced([base for each in bases for base in mro_of(each) if is_own(base)]):
-        try:
-            made: type = maker.__new__(meta, name, bases, dict(seed))
-            return made
-        except Exception:  # a library's __init_subclass__ that wants arguments
-            pass
+    ours = [base for each in bases for base in mro_of(each) if is_own(base)]
+    # The error: a library's __init_subclass__ wants arguments.
+    with silenced(ours), suppress(Exception):
+        return maker.__new__(meta, name, bases, dict(seed))
     with silenced([base for each in bases for base in mro_of(each)]):
-        made = maker.__new__(meta, name, bases, dict(seed))
-        return made
+        return maker.__new__(meta, name, bases, dict(seed))
 
 
 def maker_of(meta: type) -> Any:

@@ -6,17 +6,21 @@ the class did to them is in their state.
 """
 
 import enum
+from contextlib import suppress
 from typing import Any
 
 from ..kinds import bases_of, dict_of, module_of, mro_of, name_of, qualname_of
 from . import family
 
-MACHINERY = (
-    "_generate_next_value_ _member_names_ _member_map_ _value2member_map_ _member_type_ "
-    "_unhashable_values_ _hashable_values_ _unhashable_values_map_ _value_repr_ _use_args_ "
-    "_new_member_ _flag_mask_ _all_bits_ _singles_mask_ _inverted_ __new__ __new_member__ "
-    "__dict__ __weakref__ __module__ __qualname__ __slotnames__ _boundary_ __doc__"
-).split()
+MACHINERY = frozenset(
+    {
+        *("_generate_next_value_", "_member_names_", "_member_map_", "_value2member_map_"),
+        *("_member_type_", "_unhashable_values_", "_hashable_values_", "_unhashable_values_map_"),
+        *("_value_repr_", "_use_args_", "_new_member_", "_flag_mask_", "_all_bits_"),
+        *("_singles_mask_", "_inverted_", "_boundary_", "__new__", "__new_member__", "__dict__"),
+        *("__weakref__", "__module__", "__qualname__", "__slotnames__", "__doc__"),
+    }
+)
 
 
 def reduce_enum(pickler: Any, kind: Any) -> Any:
@@ -35,7 +39,7 @@ def reduce_enum(pickler: Any, kind: Any) -> Any:
     states = [(name, dict(vars(member))) for name, member in members.items()]
     home = {"__module__": module_of(kind), "__qualname__": qualname_of(kind)}
     boundary = inside.get("_boundary_")
-    made = (type(kind), name_of(kind), bases_of(kind), home, data, boundary)
+    made = ((type(kind), name_of(kind), bases_of(kind)), home, data, boundary)
     return make_enum, made, (extra, states), None, None, fill_enum
 
 
@@ -51,9 +55,8 @@ def is_machinery(value: object) -> bool:
     return type(value).__module__ == "enum" or isinstance(value, enum.Enum)
 
 
-def make_enum(
-    meta: Any, name: str, bases: tuple[Any, ...], home: dict[str, str], data: Any, boundary: Any
-) -> Any:
+def make_enum(made: Any, home: dict[str, str], data: Any, boundary: Any) -> Any:
+    meta, name, bases = made
     body = meta.__prepare__(name, bases)
     body.update(home)
     for member, value in data:
@@ -78,10 +81,8 @@ def remap(kind: Any, member: Any, old: Any) -> None:
     values = kind._value2member_map_
     if values.get(old) is member:
         del values[old]
-    try:
+    with suppress(TypeError):  # not hashable: found by comparison
         values.setdefault(member._value_, member)
-    except TypeError:  # not hashable: found by comparison
-        pass
 
 
 @family("enum.Enum")

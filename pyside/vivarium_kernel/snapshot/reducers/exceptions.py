@@ -4,10 +4,9 @@
 Their tracebacks hold frames, and those end with the process.
 """
 
-
 from typing import Any
 
-from ..kinds import HEAP_TYPE, flags_of, inherited, module_of, mro_of
+from ..kinds import HEAP_TYPE, flags_of, inherited, mro_of
 from . import family, unkeepable
 from .instances import reduce_instance
 
@@ -46,4 +45,3 @@ def fill(error: Any, parts: Any) -> None:
 
 unkeepable("a frame ends with its process", "builtins.frame")
 unkeepable("it holds frames, and those end with the process", "builtins.traceback")
-

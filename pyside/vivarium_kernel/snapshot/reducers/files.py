@@ -67,8 +67,8 @@ def reduce_text(pickler: Any, file: Any) -> Any:
     if found is not None:
         return found
     if file.closed:
-        options = (getattr(file, "encoding", None), getattr(file, "errors", None))
-        return closed_text, (file.name, getattr(file, "mode", "r"), *options)
+        mode = getattr(file, "mode", "r")
+        return closed_text, (file.name, mode, file.encoding, file.errors)
     if file.writable():
         file.flush()
     position = None
@@ -121,7 +121,7 @@ def open_text(buffer: Any, options: Any, position: int | None, state: Any) -> An
 
 def closed_file(kind: Any, name: Any, mode: str) -> Any:
     raw = io.FileIO(os.devnull, mode.replace("b", "").replace("x", "w"))
-    raw.name = name  # type: ignore[misc]
+    raw.name = name
     file = raw if kind is io.FileIO else kind(raw)
     file.close()
     return file
@@ -129,7 +129,7 @@ def closed_file(kind: Any, name: Any, mode: str) -> Any:
 
 def closed_text(name: Any, mode: str, encoding: Any, errors: Any) -> Any:
     raw = io.FileIO(os.devnull, mode.replace("t", "").replace("x", "w"))
-    raw.name = name  # type: ignore[misc]
+    raw.name = name
     inner: Any = io.BufferedReader(raw) if raw.readable() else io.BufferedWriter(raw)
     file = io.TextIOWrapper(inner, encoding, errors)
     file.mode = mode  # type: ignore[misc]

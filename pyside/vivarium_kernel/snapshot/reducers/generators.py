@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Generators, started or not, with their variables and loops; coroutines that were not started."""
 
+import dis
 import gc
 import itertools
 from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
 from typing import Any
 
-from .. import live
 from ..resume import Resume, is_tried, resuming, slots, stack_depths, yield_before
 from . import Unkeepable, exactly
-from .functions import HERE, whose_globals
+from .functions import make_function, whose_globals
 
 
 @exactly(GeneratorType)
@@ -41,17 +41,15 @@ def has_begun(generator: Any) -> bool:
     if suspended is not None:
         return bool(suspended)
     code = generator.ag_code
-    return generator.ag_frame.f_lasti > first_place(code)
+    return bool(generator.ag_frame.f_lasti > first_place(code))
 
 
 def first_place(code: CodeType) -> int:
-    import dis
-
     return next(i.offset for i in dis.get_instructions(code) if i.opname == "RETURN_GENERATOR")
 
 
 def finished() -> Any:
-    generator = (each for each in ())
+    generator = (each for each in "")
     next(generator, None)
     return generator
 
@@ -65,8 +63,9 @@ def take_apart(generator: Any, code: CodeType, frame: Any, started: bool) -> Any
     names = slots(written)
     free = len(written.co_freevars)
     at = frame.f_lasti
+    stack: list[Any] = []
     if mark is not None and not started:  # restored, and not started since
-        at, filled, values, stack = mark.at, mark.filled, list(code.co_consts[-2]), []
+        at, filled, values = mark.at, mark.filled, list(code.co_consts[-2])
         cells = referents(generator, code)[:free]
     else:
         if mark is not None:
@@ -78,9 +77,10 @@ def take_apart(generator: Any, code: CodeType, frame: Any, started: bool) -> Any
         filled = [slot for slot in found if slot < own]
         values = [found[slot] for slot in filled]
         cells = [found[slot] for slot in range(own, len(names))]
-    made = (written, whose_globals(frame.f_globals), tuple(cells), at, filled, len(stack), started)
-    names_of = (generator.__name__, generator.__qualname__)
-    return make_generator, (*made, names_of), [*values, *reversed(stack)], None, None, start
+    function = (whose_globals(frame.f_globals), generator.__name__, tuple(cells))
+    place = (at, filled, len(stack), started)
+    made = (written, function, generator.__qualname__, place)
+    return make_generator, made, [*values, *reversed(stack)], None, None, start
 
 
 def contents(
@@ -92,11 +92,12 @@ def contents(
     known = frame.f_locals
     filled = [slot for slot, name in enumerate(names) if name in cells or name in known]
     size = len(filled) + depth
-    if depth < 0 or not (len(inside) == size or inside[size:] == [None]):
-        raise Unkeepable("it was inside of an expression that cannot be taken apart")
-    stack = inside[len(filled) : size]
+    stack = inside[len(filled) :]
     if any(isinstance(each, BaseException) for each in stack):
         raise Unkeepable("it was handling an exception")
+    if depth < 0 or not (len(inside) == size or inside[size:] == [None]):
+        raise Unkeepable("it was inside of an expression that cannot be taken apart")
+    stack = stack[:depth]
     return dict(zip(filled, inside, strict=False)), stack
 
 
@@ -109,25 +110,12 @@ def referents(generator: Any, code: CodeType) -> list[Any]:
     raise Unkeepable("its frame cannot be read")
 
 
-def make_generator(
-    code: CodeType,
-    whose: Any,
-    cells: tuple[Any, ...],
-    at: int,
-    filled: list[int],
-    depth: int,
-    started: bool,
-    names: tuple[str, str],
-) -> Any:
-    import importlib
-
-    if whose == HERE:
-        whose = live.namespace()
-    elif type(whose) is tuple:
-        whose = importlib.import_module(whose[1]).__dict__
+def make_generator(code: CodeType, function: Any, qualname: str, place: Any) -> Any:
+    whose, name, cells = function
+    at, filled, depth, started = place
     again = resuming(code, at, filled, depth, started)
-    generator = FunctionType(again, whose, names[0], None, cells or None)()
-    generator.__name__, generator.__qualname__ = names
+    generator = make_function(again, whose, name, cells or None)()
+    generator.__name__, generator.__qualname__ = name, qualname
     return generator
 
 

@@ -3,16 +3,18 @@
 
 import copyreg
 from collections.abc import Iterable
-from typing import Any
+from types import WrapperDescriptorType
+from typing import Any, NamedTuple
 
 from ..kinds import dict_of, full_name, inherited, is_found_as, is_native, mro_of
 from . import Unkeepable
 from .containers import needs_care, take_items
+from .plain import is_named_tuple
 from .states import set_state
 
 NEW_OBJECT = vars(copyreg)["__newobj__"]
-AS_OBJECTS = ("__reduce_ex__", "__reduce__", "__getstate__", "__getattribute__", "__class__")
-NOT_THERE = ("__getnewargs__", "__getnewargs_ex__", "__getattr__")
+AS_OBJECTS = ("__reduce_ex__", "__reduce__", "__getstate__", "__class__")
+NOT_THERE = ("__getnewargs_ex__", "__getattr__")
 
 
 def is_plain(kind: type, sample: object) -> bool:
@@ -21,7 +23,10 @@ def is_plain(kind: type, sample: object) -> bool:
         return False
     if any(inherited(kind, name) is not dict_of(object).get(name) for name in AS_OBJECTS):
         return False
-    if any(inherited(kind, name) is not None for name in NOT_THERE):
+    if any(inherited(kind, name) is not None for name in NOT_THERE) or intercepts(kind):
+        return False
+    getter = inherited(kind, "__getnewargs__")
+    if getter is not None and not is_named_tuple(kind, getter):
         return False
     try:
         object.__reduce_ex__(sample, 5)
@@ -32,21 +37,26 @@ def is_plain(kind: type, sample: object) -> bool:
 
 def reduce_instance(pickler: Any, value: Any) -> Any:
     kind = type(value)
-    special = copyreg.dispatch_table.get(kind)
-    reduced = special(value) if special is not None else kind.__reduce_ex__(value, 5)
+    reduce: Any = copyreg.dispatch_table.get(kind)
+    if reduce is not None:
+        reduced = reduce(value)
+    else:
+        reduce = kind.__reduce_ex__
+        reduced = reduce(value, 5)
     if type(reduced) is str:
         return by_name(value, reduced)
     check(reduced)
     if reduced[0] is NEW_OBJECT and value.__class__ is not kind:
         reduced = (make_object, *reduced[1:])  # a proxy that passes for another class
     parts = list(reduced) + [None] * (6 - len(reduced))
-    if pickler.is_library(kind):
+    facts = facts_of(pickler, kind)
+    if facts.library:
         refuse_broken_handles(pickler, parts[2])
-    if parts[5] is None and needs_care(kind):
+    if parts[5] is None and facts.care:
         take_items(value, parts)
         return tuple(parts)
     # What looks for __setstate__ on a half-made object may run a __getattr__ that recurses.
-    if parts[2] is not None and parts[5] is None and looks_up_by_itself(kind):
+    if parts[2] is not None and parts[5] is None and facts.own_look_up:
         parts[5] = set_state
     for place in (3, 4):
         if parts[place] is not None:  # now: what iterates may fail
@@ -71,11 +81,30 @@ def by_name(value: Any, name: str) -> str:
     raise Unkeepable(f"it is no longer {name} of its module")
 
 
+def intercepts(kind: type) -> bool:
+    """Every look-up of an attribute runs code of its class."""
+    return type(inherited(kind, "__getattribute__")) is not WrapperDescriptorType
+
+
 def looks_up_by_itself(kind: type) -> bool:
     if inherited(kind, "__setstate__") is not None:
         return False
-    own = inherited(kind, "__getattribute__") is not dict_of(object)["__getattribute__"]
-    return own or inherited(kind, "__getattr__") is not None
+    return intercepts(kind) or inherited(kind, "__getattr__") is not None
+
+
+class Facts(NamedTuple):
+    library: bool
+    care: bool
+    own_look_up: bool
+
+
+def facts_of(pickler: Any, kind: type) -> Facts:
+    if id(kind) not in pickler.facts:
+        library = pickler.is_library(pickler.keep_alive(kind))
+        found = Facts(library, needs_care(kind), looks_up_by_itself(kind))
+        pickler.facts[id(kind)] = found
+    known: Facts = pickler.facts[id(kind)]
+    return known
 
 
 def refuse_broken_handles(pickler: Any, state: Any) -> None:

@@ -39,14 +39,14 @@ def reduce_view(pickler: Any, view: memoryview) -> Any:
     if owner is None or not view.c_contiguous:
         raise Unkeepable("it is no contiguous piece of an object")
     start = address_of(view) - address_of(owner)
-    shape = (view.format, view.shape, view.readonly)
-    return make_view, (owner, start, view.nbytes, *shape)
+    return make_view, (owner, start, view.nbytes, (view.format, view.shape, view.readonly))
 
 
-def make_view(owner: Any, start: int, size: int, kind: str, shape: Any, fixed: bool) -> Any:
+def make_view(owner: Any, start: int, size: int, layout: Any) -> Any:
+    kind, shape, fixed = layout
     view = memoryview(owner).cast("B")[start : start + size]
     if kind != "B" or len(shape) != 1:
-        view = view.cast(kind, shape) if shape else view.cast(kind)  # type: ignore[call-overload]
+        view = view.cast(kind, shape) if shape else view.cast(kind)
     return view.toreadonly() if fixed and not view.readonly else view
 
 

@@ -29,6 +29,8 @@ def reduce_array(pickler: Any, value: Any) -> Any:
     if root is not value:
         return reduce_view(value, root) if is_shared(value, root) else reduce_data(value)
     owner = value.base
+    if type(owner) is memoryview:
+        owner = owner.obj
     if type(owner) in SHARED_OWNERS and sys.getrefcount(owner) > SOLE:
         return reduce_view(value, owner)
     return reduce_data(value)
@@ -106,7 +108,7 @@ def fill_objects(value: Any, state: Any) -> None:
 def reduce_view(value: Any, root: Any) -> Any:
     start = address_of(value) - address_of(root)
     layout = (value.shape, value.strides, value.dtype, value.flags.writeable)
-    return make_view, (type(value), root, start, *layout)
+    return make_view, (type(value), root, start, layout)
 
 
 def address_of(value: Any) -> int:
@@ -116,10 +118,9 @@ def address_of(value: Any) -> int:
     return address_of(numpy().frombuffer(value, "u1"))
 
 
-def make_view(
-    kind: Any, root: Any, start: int, shape: Any, strides: Any, dtype: Any, writeable: bool
-) -> Any:
+def make_view(kind: Any, root: Any, start: int, layout: Any) -> Any:
     np = numpy()
+    shape, strides, dtype, writeable = layout
     if dtype.hasobject:
         flat = np.lib.stride_tricks.as_strided(root, (1,), (dtype.itemsize,))
         first = np.lib.stride_tricks.as_strided(
@@ -173,11 +174,6 @@ def like_root(parts: tuple[Any, ...], names: tuple[str, ...]) -> Any:
     for name in names:
         setattr(made, name, getattr(parts[1], name))
     return made
-
-
-@family("numpy.generic", "numpy.dtype")
-def reduce_scalar(pickler: Any, value: Any) -> Any:
-    return NotImplemented
 
 
 @named("numpy.flatiter")

@@ -58,7 +58,7 @@ def reduce_tensor(pickler: Any, tensor: Any) -> Any:
     if address not in pickler.sharing:
         pickler.sharing[address] = Storage(bare)
     layout = (tensor.dtype, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
-    made = (type(tensor).__name__, pickler.sharing[address], *layout)
+    made = (type(tensor).__name__, pickler.sharing[address], layout)
     state = (tensor.requires_grad and tensor.is_leaf, tensor.grad if tensor.is_leaf else None)
     more = vars(tensor) if tensor.__dict__ else {}
     return make_tensor, made, (*state, more), None, None, fill_tensor
@@ -68,10 +68,9 @@ def detached(tensor: Any) -> Any:
     return tensor
 
 
-def make_tensor(
-    name: str, storage: Any, dtype: Any, start: int, shape: Any, strides: Any
-) -> Any:
+def make_tensor(name: str, storage: Any, layout: Any) -> Any:
     kind = torch()
+    dtype, start, shape, strides = layout
     memory: Any = storage.untyped_storage() if hasattr(storage, "untyped_storage") else None
     if memory is None:
         memory = storage.storage()._untyped()

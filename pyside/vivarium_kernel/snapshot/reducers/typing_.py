@@ -40,6 +40,7 @@ def reduce_new_type(pickler: Any, found: Any) -> Any:
 
 
 def make_new_type(name: str, supertype: Any, module: str) -> Any:
-    made = typing.NewType(name, supertype)
+    new: Any = typing.NewType
+    made = new(name, supertype)
     made.__module__ = module
     return made
