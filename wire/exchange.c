@@ -142,7 +142,7 @@ int exchange_on_headers(struct http *http, struct lws *wsi)
 	if (self->body_due) {
 		self->head_round = loop_round(http->loop);
 		self->head_mark = pipeline_bytes_read(fd);
-		if (self->head_mark == http->read_mark[fd])
+		if (!self->head_mark || self->head_mark == http->read_mark[fd])
 			return -1; /* pipelined: see pipeline.h; on_closed() follows */
 	}
 	if (framed && exchange_admit(self) && self->route->begin)

@@ -6,6 +6,7 @@
  */
 #include "wire/http_impl.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,15 @@ static int discard(struct exchange *self)
 	return 0;
 }
 
+/* Nothing was read since the head if the answer goes out in the head's own round. */
+static unsigned long long read_so_far(const struct exchange *self, int fd)
+{
+	if (self->head_round != loop_round(self->http->loop))
+		return pipeline_bytes_read(fd);
+	assert(!pipeline_bytes_read(fd) || pipeline_bytes_read(fd) == self->head_mark);
+	return self->head_mark;
+}
+
 static int complete(struct exchange *self)
 {
 	struct lws *wsi = self->wsi;
@@ -91,10 +101,7 @@ static int complete(struct exchange *self)
 
 	if (self->body_due)
 		return keep_alive ? discard(self) : linger(self);
-	/* nothing was read since, if the answer goes out in the head's own round */
-	self->http->read_mark[fd] = self->head_round == loop_round(self->http->loop)
-					? self->head_mark
-					: pipeline_bytes_read(fd);
+	self->http->read_mark[fd] = read_so_far(self, fd);
 	exchange_destroy(&self);
 	return !keep_alive || lws_http_transaction_completed(wsi) ? -1 : 0;
 }

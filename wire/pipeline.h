@@ -9,7 +9,8 @@
 #ifndef WIRE_PIPELINE_H
 #define WIRE_PIPELINE_H
 
-/* Bytes of this TCP connection that the program has read so far. */
+/* Bytes of this TCP connection that the program has read so far; 0 when the connection
+ * was reset. */
 unsigned long long pipeline_bytes_read(int fd);
 
 #endif
