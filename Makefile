@@ -58,13 +58,18 @@ format: ## rewrite C and Python in the house format
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 	@$(PY_TOOLS)/ruff format -q . && $(PY_TOOLS)/ruff check -q --fix .
 
-lock: ## write both lock files anew from pyproject.toml
-	$(PY_TOOLS)/uv pip compile -q --universal --generate-hashes --python-version 3.11 \
-	  --no-header --no-emit-index-url --no-emit-find-links \
-	  --extra data -o requirements.txt pyproject.toml
-	$(PY_TOOLS)/uv pip compile -q --universal --generate-hashes --python-version 3.11 \
-	  --no-header --no-emit-index-url --no-emit-find-links \
-	  --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
+LOCK := uv pip compile -q --universal --generate-hashes --python-version 3.11 \
+  --no-header --no-emit-index-url --no-emit-find-links
+
+lock: ## write all lock files anew, with the newest versions only after ARGS=--upgrade
+	@deploy/setup.sh test
+	$(PY_TOOLS)/$(LOCK) $(ARGS) --extra data -o requirements.txt pyproject.toml
+	$(PY_TOOLS)/$(LOCK) $(ARGS) --extra dev -c requirements.txt -o requirements-dev.txt \
+	  pyproject.toml
+	cd tests/clients && ../../$(PY_TOOLS)/$(LOCK) $(ARGS) -o requirements.txt requirements.in
+	.venv-clients/bin/npm $(if $(findstring upgrade,$(ARGS)),update,install) \
+	  --prefix tests/clients --package-lock-only --omit-lockfile-registry-resolved \
+	  --ignore-scripts --no-fund --no-audit --loglevel error
 
 clean: ## remove what was built (environments stay)
 	rm -rf build build-asan build-analyze build-fuzz
