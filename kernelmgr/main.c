@@ -24,6 +24,7 @@
 #include "mcp/server.h"
 #include "mcp/streamable.h"
 #include "mcp/tools.h"
+#include "wire/header_check.h"
 #include "wire/http.h"
 #include "wire/log.h"
 #include "wire/mem.h"
@@ -189,7 +190,8 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 	if (config_check_exposure(&self->config, err) < 0 ||
 	    launch_find(&self->paths, err) < 0 ||
 	    check_python(&self->paths, &self->config, env, err) < 0 ||
-	    loop_create(&self->loop, READ_SIZE, err) < 0)
+	    loop_create(&self->loop, READ_SIZE, err) < 0 ||
+	    header_check(self->loop, err) < 0)
 		return -1;
 	self->kernel_env = launch_env(self->paths.python, env);
 	self->zmq = zsock_context_create();
