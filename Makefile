@@ -65,16 +65,20 @@ format: ## rewrite C and Python in the house format
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 	@$(PY_TOOLS)/ruff format -q . && $(PY_TOOLS)/ruff check -q --fix .
 
-lock: ## write the lock files anew from pyproject.toml and tests/classes/requirements.in
-	$(PY_TOOLS)/uv pip compile -q --universal --generate-hashes --python-version 3.11 \
-	  --no-header --no-emit-index-url --no-emit-find-links \
-	  --extra data -o requirements.txt pyproject.toml
-	$(PY_TOOLS)/uv pip compile -q --universal --generate-hashes --python-version 3.11 \
-	  --no-header --no-emit-index-url --no-emit-find-links \
-	  --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
-	$(PY_TOOLS)/uv pip compile -q --generate-hashes --python-version 3.11 \
-	  --no-header --no-emit-index-url --no-emit-find-links \
-	  -o tests/classes/requirements.txt tests/classes/requirements.in
+LOCK := uv pip compile -q --generate-hashes --python-version 3.11 \
+  --no-header --no-emit-index-url --no-emit-find-links
+
+lock: ## write all lock files anew, with the newest versions only after ARGS=--upgrade
+	@deploy/setup.sh test
+	$(PY_TOOLS)/$(LOCK) --universal $(ARGS) --extra data -o requirements.txt pyproject.toml
+	$(PY_TOOLS)/$(LOCK) --universal $(ARGS) --extra dev -c requirements.txt \
+	  -o requirements-dev.txt pyproject.toml
+	cd tests/clients && ../../$(PY_TOOLS)/$(LOCK) --universal $(ARGS) \
+	  -o requirements.txt requirements.in
+	$(PY_TOOLS)/$(LOCK) $(ARGS) -o tests/classes/requirements.txt tests/classes/requirements.in
+	.venv-clients/bin/npm $(if $(findstring upgrade,$(ARGS)),update,install) \
+	  --prefix tests/clients --package-lock-only --omit-lockfile-registry-resolved \
+	  --ignore-scripts --no-fund --no-audit --loglevel error
 
 clean: ## remove what was built (environments stay)
 	rm -rf build build-asan build-analyze build-fuzz

@@ -11,21 +11,40 @@
 #include "kernelmgr/files.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/state.h"
+#include "wire/address.h"
 #include "wire/loop.h"
 #include "wire/mem.h"
+#include "wire/utf8.h"
 
+/* What it prints begins with "Python "; with an argument it imports what it finds. */
 static const char probe[] =
-    "import sys, ipykernel, IPython, zmq\n"
-    "print('Python', sys.version.split()[0], 'with ipykernel', ipykernel.__version__,"
-    " 'IPython', IPython.__version__, 'pyzmq', zmq.__version__)\n"
+    "import sys\n"
+    "def no(*words): print(*words); sys.exit(1)\n"
+    "print('Python', sys.version.split()[0], end=' ')\n"
+    "if sys.version_info < (3, 11): no('is too old: 3.11 or newer is needed')\n"
+    "from importlib.util import find_spec\n"
+    "if not find_spec('ipykernel'): no('has no ipykernel: install it there')\n"
+    "if len(sys.argv) < 2: sys.exit()\n"
+    "try: import ipykernel, IPython, zmq\n"
+    "except Exception as error: no('cannot import ipykernel:', error)\n"
+    "print('with ipykernel', ipykernel.__version__, 'IPython', IPython.__version__,"
+    " 'pyzmq', zmq.__version__)\n"
     "missing = []\n"
     "for name in ('numpy', 'pandas', 'matplotlib'):\n"
     "    try: __import__(name)\n"
     "    except ImportError: missing.append(name)\n"
     "if missing: print('but without', ', '.join(missing))\n";
 
+enum {
+	ANSWER_MAX = 4096, /* bytes; a program that writes more gets an error */
+	ANSWER_SHOWN = 300,
+	ANSWER_US = 20 * 1000 * 1000,
+};
+
 struct run {
 	struct loop *loop;
+	struct child *child;
+	struct loop_timer deadline;
 	int status;
 };
 
@@ -37,88 +56,139 @@ static void on_ended(int status, void *arg)
 	loop_stop(run->loop);
 }
 
+static void on_deadline(void *arg)
+{
+	child_kill(((struct run *)arg)->child);
+}
+
 static int report(bool ok, const char *what, const char *text)
 {
 	printf("%-3s %s: %s\n", ok ? "ok" : "no", what, text);
 	return ok ? 0 : -1;
 }
 
-/* Runs the probe in the kernels' interpreter; out gets what it says. */
-static int ask_python(const char *python, char *const env[], char *out, size_t size,
-		      struct err *err)
+/* Runs the probe in a program that may be no Python; out gets what it says. */
+static int run_probe(const char *python, char *const env[], bool imports, char *out,
+		     struct err *err)
 {
 	owned(loop_destroy) struct loop *loop = NULL;
 	owned(launch_env_destroy) char **kernel_env = launch_env(python, env);
-	owned(close_fd) int output = memfd_create("check", MFD_CLOEXEC);
+	owned(close_fd) int output =
+	    memfd_create("check", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	owned(close_fd) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	struct child *child;
 
-	if (output < 0 || null < 0)
+	if (output < 0 || null < 0 || ftruncate(output, ANSWER_MAX) < 0 ||
+	    fcntl(output, F_ADD_SEALS, F_SEAL_GROW) < 0)
 		return err_set(err, ERR_SYSTEM, "make a memory file");
 	if (loop_create(&loop, 4096, err) < 0)
 		return -1;
 	struct run run = {.loop = loop};
 	const struct launch what = {
-	    .argv = (const char *const[]){python, "-c", probe, NULL},
+	    .argv = (const char *const[]){python, "-c", probe, imports ? "all" : NULL,
+					  NULL},
 	    .env = (const char *const *)(uintptr_t)kernel_env,
 	    .fds = (const int[]){null, output, output},
 	    .fd_count = 3,
 	};
-	if (launch_child(&child, loop, &what, on_ended, &run, err) < 0)
+	if (launch_child(&run.child, loop, &what, on_ended, &run, err) < 0)
 		return -1;
+	loop_timer_start(loop, &run.deadline, ANSWER_US, on_deadline, &run);
 	loop_run(loop);
-	ssize_t len = pread(output, out, size - 1, 0);
+	loop_timer_stop(&run.deadline);
+	ssize_t len = pread(output, out, ANSWER_MAX, 0); /* zeros after the text */
 	out[len > 0 ? len : 0] = '\0';
-	while (len > 0 && out[len - 1] == '\n')
-		out[--len] = '\0';
-	if (run.status == 0)
-		return 0;
-	const char *last = strrchr(out, '\n'); /* the line of a traceback that tells */
-	return err_set(err, ERR_CONFIG, "%.150s", last ? last + 1 : out);
+	return run.status;
 }
 
-static int check_python(const struct config *config, char *const env[])
+/* Asks the program; out gets its answer in one line, and err why it will not do. */
+static int ask_python(const char *python, char *const env[], bool imports,
+		      struct buf *out, struct err *err)
 {
+	char answer[ANSWER_MAX + 1];
+	int status = run_probe(python, env, imports, answer, err);
+
+	if (status < 0)
+		return -1;
+	if (strncmp(answer, "Python ", 7) != 0)
+		return err_set(err, ERR_CONFIG, "'%.120s' is not a Python interpreter",
+			       python);
+	answer[strcspn(answer, "\n") + 1] = '\0'; /* a second line is no error */
+	for (char *end; (end = strchr(answer, '\n'));)
+		*end = end[1] ? ' ' : '\0';
+	utf8_show_cut(out, answer, strlen(answer), ANSWER_SHOWN);
+	if (status == 0)
+		return 0;
+	return err_set(err, ERR_CONFIG, "%.120s cannot run kernels: %.100s", python,
+		       buf_str(out));
+}
+
+int check_python(struct launch_paths *paths, const struct config *config,
+		 char *const env[], struct err *err)
+{
+	owned(buf_finish) struct buf answer = {0};
+
+	if (launch_find_python(paths, config->python, err) < 0 ||
+	    ask_python(paths->python, env, false, &answer, err) < 0)
+		return config_blame(config, "python", err);
+	return 0;
+}
+
+static int report_python(const struct config *config, char *const env[])
+{
+	owned(buf_finish) struct buf answer = {0};
+	char line[PATH_MAX + 600];
 	struct launch_paths paths;
-	char words[512], line[PATH_MAX + 600];
 	struct err err;
 
-	if (launch_find(&paths, config->python, &err) < 0)
+	if (launch_find(&paths, &err) < 0)
 		return report(false, "parts", err.msg);
 	report(true, "parts", paths.supervisor);
-	if (ask_python(paths.python, env, words, sizeof words, &err) < 0) {
-		snprintf(line, sizeof line,
-			 "%s cannot run kernels: %s; install ipykernel there or set "
-			 "VIVARIUM_PYTHON",
-			 paths.python, err.msg);
-		return report(false, "python", line);
+	if (launch_find_python(&paths, config->python, &err) < 0 ||
+	    ask_python(paths.python, env, true, &answer, &err) < 0) {
+		config_blame(config, "python", &err);
+		return report(false, "python", err.msg);
 	}
-	for (char *end; (end = strchr(words, '\n'));)
-		*end = ' ';
-	snprintf(line, sizeof line, "%s: %s", paths.python, words);
+	snprintf(line, sizeof line, "%s: %.500s", paths.python, buf_str(&answer));
 	return report(true, "python", line);
 }
 
-static int check_directories(const struct config *config)
+static int report_address(const struct config *config)
+{
+	char line[96];
+	struct err err;
+
+	if (config_check_exposure(config, &err) < 0 ||
+	    address_try(config->host, (int)config->port, &err) < 0)
+		return report(false, "address", err.msg);
+	snprintf(line, sizeof line, "%s port %d", config->host, (int)config->port);
+	return report(true, "address", line);
+}
+
+static int report_directories(const struct config *config)
 {
 	owned(files_close) struct files *files = NULL;
 	char state[PATH_MAX];
 	struct err err;
 
-	if (files_open(&files, config->workdir, &err) < 0)
+	if (files_open(&files, config->workdir, &err) < 0) {
+		config_blame(config, "workdir", &err);
 		return report(false, "work directory", err.msg);
+	}
 	if (faccessat(files_fd(files), ".", W_OK, AT_EACCESS) < 0)
 		return report(false, "work directory", "not writable");
 	report(true, "work directory", config->workdir);
-	if (state_open(state, config->state_dir, config->workdir, &err) < 0)
+	if (state_open(state, config->state_dir, config->workdir, &err) < 0) {
+		config_blame(config, "state-dir", &err);
 		return report(false, "state directory", err.msg);
+	}
 	return report(true, "state directory", state);
 }
 
 int check_machine(const struct config *config, char *const env[])
 {
-	int python = check_python(config, env);
-	int directories = check_directories(config);
+	int python = report_python(config, env);
+	int directories = report_directories(config);
+	int address = report_address(config);
 
-	return python < 0 || directories < 0;
+	return python < 0 || directories < 0 || address < 0;
 }

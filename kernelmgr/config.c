@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernelmgr/config.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@ struct opt {
 	const char *fallback;
 	const char *shown; /* the default in the help where fallback is "" */
 	bool secret;       /* not printed */
+	bool header;       /* the name of an HTTP header */
 	const char *help;
 };
 
@@ -82,6 +84,7 @@ static const struct opt options[] = {
     {"max-kernels", OPT_INT, AT(max_kernels), 1, 1024, .fallback = "64",
      .help = "Kernels alive at once."},
     {"user-header", OPT_TEXT, TEXT(user_header), .fallback = "", .shown = "(none)",
+     .header = true,
      .help = "HTTP header that names the user, such as X-User-ID; each gets a "
 	     "workspace, users/NAME below the work directory."},
     {"proxy-secret", OPT_TEXT, TEXT(proxy_secret), .fallback = "", .shown = "(none)",
@@ -92,8 +95,8 @@ static const struct opt options[] = {
      .help = "Host and Origin names accepted besides loopback, the bound address and "
 	     "names without a dot; separated by commas."},
     {"anonymous", OPT_SWITCH, AT(anonymous), 0, 1, .fallback = "0",
-     .help = "1 allows to listen on a non-loopback address without a token: the "
-	     "network is the boundary."},
+     .help = "1 allows to listen on an address that other machines reach: whoever can "
+	     "connect can run code."},
     {"log-format", OPT_CHOICE, AT(log_format), .choices = "text|json",
      .fallback = "text", .help = "Format of the log on stderr."},
     {"log-level", OPT_CHOICE, AT(log_level), .choices = "error|warn|info|debug",
@@ -114,6 +117,10 @@ static const struct {
 };
 
 enum { NAME_MAX_BYTES = 64 };
+#define HEADER_CHARACTERS /* RFC 9110, token */                                        \
+	"!#$%&'*+-.^_`|~"                                                              \
+	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_Static_assert(COUNT_OF(options) <= 64, "by_flag has a bit for each");
 
 static const char *env_name(const struct opt *opt, char out[NAME_MAX_BYTES])
 {
@@ -196,6 +203,11 @@ static int set(struct config *self, const struct opt *opt, const char *name,
 		return err_set(err, ERR_CONFIG, "%s has %zu byte%s, not %lld to %lld",
 			       name, len, plural_s(len), (long long)opt->min,
 			       (long long)opt->max);
+	if (opt->header && strspn(text, HEADER_CHARACTERS) != len)
+		return err_set(err, ERR_CONFIG,
+			       "%s='%.60s' is not the name of an HTTP header: letters, "
+			       "digits and hyphens, without a colon",
+			       name, text);
 	memcpy((char *)self + opt->at, text, len + 1);
 	return 0;
 }
@@ -257,6 +269,7 @@ static int load_flag(struct config *self, char *const argv[], struct err *err)
 	snprintf(shown, sizeof shown, "--%s", opt->name);
 	if (set(self, opt, shown, value ? value + 1 : argv[1], err) < 0)
 		return -1;
+	self->by_flag |= UINT64_C(1) << (opt - options);
 	return value ? 1 : 2;
 }
 
@@ -290,6 +303,25 @@ int config_load(struct config *out, enum config_verb *verb, int argc,
 	return argc > 1 ? load_flags(out, verb, argv + 1, err) : 0;
 }
 
+const char *config_name(const struct config *self, const char *option)
+{
+	static char name[NAME_MAX_BYTES];
+	const struct opt *opt = find_flag(option, strlen(option));
+
+	assert(opt);
+	if (self->by_flag & UINT64_C(1) << (opt - options))
+		snprintf(name, sizeof name, "--%s", option);
+	else
+		env_name(opt, name);
+	return name;
+}
+
+int config_blame(const struct config *self, const char *option, struct err *err)
+{
+	err->kind = ERR_CONFIG;
+	return err_wrap(err, "%s", config_name(self, option));
+}
+
 static void print_text(const struct opt *opt, const char *text, FILE *to)
 {
 	char name[NAME_MAX_BYTES];
@@ -318,6 +350,20 @@ void config_print(const struct config *self, FILE *to)
 	}
 }
 
+/* " (0 to 65535)" of a number, " (text|json)" of a choice. */
+static const char *shown_range(const struct opt *opt, char out[NAME_MAX_BYTES])
+{
+	out[0] = '\0';
+	if (opt->type == OPT_INT)
+		snprintf(out, NAME_MAX_BYTES, " (%lld to %lld)", (long long)opt->min,
+			 (long long)opt->max);
+	else if (opt->type == OPT_SWITCH)
+		snprintf(out, NAME_MAX_BYTES, " (0 or 1)");
+	else if (opt->choices)
+		snprintf(out, NAME_MAX_BYTES, " (%s)", opt->choices);
+	return out;
+}
+
 static const char *shown_default(const struct opt *opt)
 {
 	return opt->shown ? opt->shown : opt->fallback;
@@ -325,7 +371,7 @@ static const char *shown_default(const struct opt *opt)
 
 void config_help(FILE *to)
 {
-	char name[NAME_MAX_BYTES];
+	char name[NAME_MAX_BYTES], range[NAME_MAX_BYTES];
 
 	fprintf(to,
 		"usage: vivarium [--SETTING VALUE]...\n\n"
@@ -337,9 +383,8 @@ void config_help(FILE *to)
 	for (size_t i = 0; i < COUNT_OF(options); i++) {
 		const struct opt *opt = &options[i];
 
-		fprintf(to, "\n  --%s, %s", opt->name, env_name(opt, name));
-		if (opt->choices)
-			fprintf(to, " (%s)", opt->choices);
+		fprintf(to, "\n  --%s, %s%s", opt->name, env_name(opt, name),
+			shown_range(opt, range));
 		fprintf(to, "\n      %s\n      Default: %s\n", opt->help,
 			shown_default(opt));
 	}
@@ -349,21 +394,37 @@ void config_help(FILE *to)
 
 void config_help_markdown(FILE *to)
 {
-	char name[NAME_MAX_BYTES];
+	char name[NAME_MAX_BYTES], range[NAME_MAX_BYTES];
 
 	fprintf(to, "| variable | default | meaning |\n|---|---|---|\n");
 	for (size_t i = 0; i < COUNT_OF(options); i++) {
 		const struct opt *opt = &options[i];
-		char choices[64] = "";
 
-		if (opt->choices) /* a bar would end the table's cell */
-			snprintf(choices, sizeof choices, "%s", opt->choices);
-		for (char *bar; (bar = strchr(choices, '|'));)
-			*bar = '/';
-		fprintf(to, "| `%s` | `%s` | %s%s%s%s |\n", env_name(opt, name),
-			shown_default(opt), opt->help, opt->choices ? " One of " : "",
-			choices, opt->choices ? "." : "");
+		shown_range(opt, range);
+		for (char *bar; (bar = strchr(range, '|'));)
+			*bar = '/'; /* a bar would end the table's cell */
+		fprintf(to, "| `%s` | `%s` | %s%s |\n", env_name(opt, name),
+			shown_default(opt), opt->help, range);
 	}
+}
+
+void config_real_path(char out[PATH_MAX], const char *path)
+{
+	char start[PATH_MAX];
+	size_t len = strlen(path);
+
+	snprintf(start, sizeof start, "%s", path);
+	while (!realpath(len ? start : ".", out)) {
+		while (len && start[len - 1] == '/')
+			len--;
+		while (len && start[len - 1] != '/')
+			len--;
+		start[len] = '\0';
+	}
+	size_t at = strlen(out);
+	const char *rest = path + len + strspn(path + len, "/");
+	if (*rest)
+		snprintf(out + at, PATH_MAX - at, "%s%s", at == 1 ? "" : "/", rest);
 }
 
 size_t config_output_chars(const struct config *self)
@@ -398,6 +459,19 @@ bool config_offers_tool(const struct config *self, const char *name)
 		at += n;
 	}
 	return false;
+}
+
+int config_check_exposure(const struct config *self, struct err *err)
+{
+	char host[NAME_MAX_BYTES];
+
+	if (config_is_loopback(self->host) || self->anonymous)
+		return 0;
+	snprintf(host, sizeof host, "%s", config_name(self, "host"));
+	return err_set(err, ERR_CONFIG,
+		       "%s=%s lets other machines run code here; set %s=1 if the "
+		       "network keeps strangers out, or use 127.0.0.1",
+		       host, self->host, config_name(self, "anonymous"));
 }
 
 bool config_is_loopback(const char *host)

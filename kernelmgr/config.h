@@ -41,6 +41,7 @@ struct config {
 	int64_t anonymous;  /* 0 or 1 */
 	int64_t log_format; /* index into "text", "json" */
 	int64_t log_level;  /* enum log_level */
+	uint64_t by_flag;   /* bit n: the n-th setting was given as a flag */
 };
 
 /* When a cell's namespace is on disk: some time after the reply, before it, never. */
@@ -67,6 +68,19 @@ void config_print(const struct config *self, FILE *to);
 void config_help(FILE *to);
 /* The same as rows of the README's table. */
 void config_help_markdown(FILE *to);
+
+/* The setting's name as the user knows it: the flag ("--host") if it was given as one,
+ * else its variable.  Borrows until the next call. */
+const char *config_name(const struct config *self, const char *option);
+/* For a failure that lies in this setting: puts its name before the message, and makes
+ * it one of the configuration.  Returns -1. */
+int config_blame(const struct config *self, const char *option, struct err *err);
+/* Refuses an address that lets other machines in, unless the settings say that the
+ * network keeps strangers out: whoever reaches the port can run code. */
+int config_check_exposure(const struct config *self, struct err *err) must_check;
+
+/* The path without links and dots; of one that does not exist, as far as it does. */
+void config_real_path(char out[PATH_MAX], const char *path);
 
 /* Characters of one stream that are kept: the output limit, or less where a small
  * result limit makes it so: a text part is at most a quarter of the result, holds four

@@ -206,21 +206,34 @@ static int find_part(char out[PATH_MAX], const char *here,
 	return -1;
 }
 
-static int find_python(char out[PATH_MAX], const char *here, const char *python,
-		       struct err *err)
+/* The program's directory. */
+static int find_here(char here[PATH_MAX], struct err *err)
+{
+	ssize_t len = readlink("/proc/self/exe", here, PATH_MAX - 1);
+
+	if (len < 0)
+		return err_set(err, ERR_SYSTEM, "find the program's directory");
+	here[len] = '\0';
+	*strrchr(here, '/') = '\0';
+	return 0;
+}
+
+int launch_find_python(struct launch_paths *out, const char *python, struct err *err)
 {
 	static const char *const usual[] = {".venv/bin/python", "../.venv/bin/python",
 					    "/usr/bin/python3", NULL};
 	const char *const asked[] = {python, NULL};
+	char here[PATH_MAX];
 
-	if (find_part(out, here, python[0] ? asked : usual, X_OK) == 0)
+	if (find_here(here, err) < 0)
+		return -1;
+	if (find_part(out->python, here, python[0] ? asked : usual, X_OK) == 0)
 		return 0;
-	return err_set(err, ERR_CONFIG,
-		       "VIVARIUM_PYTHON='%.120s' is not a program that can be run",
+	return err_set(err, ERR_CONFIG, "'%.120s' is not a program that can be run",
 		       python[0] ? python : usual[2]);
 }
 
-int launch_find(struct launch_paths *out, const char *python, struct err *err)
+int launch_find(struct launch_paths *out, struct err *err)
 {
 	static const char *const supervisor[] = {"vivarium-supervisor", NULL};
 	static const char *const image[] = {"vivarium-image", NULL};
@@ -228,12 +241,9 @@ int launch_find(struct launch_paths *out, const char *python, struct err *err)
 	static const char *const pyside[] = {"../pyside", "../share/vivarium/pyside",
 					     NULL};
 	char here[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", here, sizeof here - 1);
 
-	if (len < 0)
-		return err_set(err, ERR_SYSTEM, "find the program's directory");
-	here[len] = '\0';
-	*strrchr(here, '/') = '\0';
+	if (find_here(here, err) < 0)
+		return -1;
 	if (find_part(out->supervisor, here, supervisor, X_OK) < 0 ||
 	    find_part(out->image, here, image, X_OK) < 0 ||
 	    find_part(out->store, here, store, X_OK) < 0 ||
@@ -242,7 +252,7 @@ int launch_find(struct launch_paths *out, const char *python, struct err *err)
 			       "vivarium-supervisor, -image, -store or pyside is "
 			       "missing beside the program in %.120s",
 			       here);
-	return find_python(out->python, here, python, err);
+	return 0;
 }
 
 /* Passed on as they are; a name that ends in '_' stands for all that start so. */

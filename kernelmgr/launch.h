@@ -24,10 +24,12 @@ struct launch_paths {
 	char pyside[PATH_MAX]; /* ../pyside or ../share/vivarium/pyside */
 	char python[PATH_MAX]; /* the kernels' interpreter */
 };
-/* python: the configured one, or "" for .venv beside the program or one directory
- * up, else /usr/bin/python3.  Fails if a part is missing. */
-int launch_find(struct launch_paths *out, const char *python,
-		struct err *err) must_check;
+/* Fails if a part is missing.  The interpreter is left to launch_find_python(). */
+int launch_find(struct launch_paths *out, struct err *err) must_check;
+/* python: the configured one, or "" for .venv beside the program or one directory up,
+ * else /usr/bin/python3. */
+int launch_find_python(struct launch_paths *out, const char *python,
+		       struct err *err) must_check;
 
 struct child;
 /* The process has ended and is reaped.  status is as from waitpid(); child is

@@ -24,6 +24,7 @@
 #include "mcp/server.h"
 #include "mcp/streamable.h"
 #include "mcp/tools.h"
+#include "wire/header_check.h"
 #include "wire/http.h"
 #include "wire/log.h"
 #include "wire/mem.h"
@@ -138,19 +139,6 @@ static void raise_file_limit(void)
 	}
 }
 
-/* Whoever reaches the port can run code, so it is closed to other machines unless
- * somebody says that the network keeps them out. */
-static int check_exposure(const struct config *config, struct err *err)
-{
-	if (config_is_loopback(config->host) || config->anonymous)
-		return 0;
-	return err_set(err, ERR_CONFIG,
-		       "VIVARIUM_HOST=%s lets other machines run code here without "
-		       "any token; set VIVARIUM_ANONYMOUS=1 if the network keeps "
-		       "strangers out, or use 127.0.0.1",
-		       config->host);
-}
-
 static int open_directories(struct daemon *self, struct err *err)
 {
 	struct config *config = &self->config;
@@ -158,12 +146,13 @@ static int open_directories(struct daemon *self, struct err *err)
 	owned(free_text) char *real = NULL;
 
 	if (files_open(&files, config->workdir, err) < 0) /* makes it */
-		return err_wrap(err, "VIVARIUM_WORKDIR");
+		return config_blame(config, "workdir", err);
 	real = realpath(config->workdir, NULL);
 	if (real && strlen(real) < sizeof config->workdir)
 		memcpy(config->workdir, real, strlen(real) + 1);
-	if (state_open(self->state_dir, config->state_dir, config->workdir, err) < 0 ||
-	    state_lock(self->state_dir, &self->state_lock, err) < 0 ||
+	if (state_open(self->state_dir, config->state_dir, config->workdir, err) < 0)
+		return config_blame(config, "state-dir", err);
+	if (state_lock(self->state_dir, &self->state_lock, err) < 0 ||
 	    state_secret(self->state_dir, "session.key", self->sessions.key,
 			 sizeof self->sessions.key, err) < 0 ||
 	    state_secret(self->state_dir, "snapshot.key", self->place.stores.key,
@@ -215,10 +204,11 @@ static void plan_stores(struct daemon *self)
 
 static int start(struct daemon *self, char *const env[], struct err *err)
 {
-	if (check_exposure(&self->config, err) < 0 ||
-	    tools_check(&self->config, err) < 0 ||
-	    launch_find(&self->paths, self->config.python, err) < 0 ||
-	    loop_create(&self->loop, READ_SIZE, err) < 0)
+	if (config_check_exposure(&self->config, err) < 0 ||
+	    tools_check(&self->config, err) < 0 || launch_find(&self->paths, err) < 0 ||
+	    check_python(&self->paths, &self->config, env, err) < 0 ||
+	    loop_create(&self->loop, READ_SIZE, err) < 0 ||
+	    header_check(self->loop, err) < 0)
 		return -1;
 	self->kernel_env = launch_env(self->paths.python, env);
 	self->zmq = zsock_context_create();
@@ -259,6 +249,21 @@ static void finish(struct daemon *self)
 	launch_env_destroy(&self->kernel_env);
 }
 
+/* Of what was set, and does not do what was surely meant. */
+static void warn_of_settings(const struct config *config)
+{
+	if (config->user_header[0] && !config->proxy_secret[0])
+		log_warn("vivarium",
+			 "whoever reaches this port can name any user in %s, cells "
+			 "included; set VIVARIUM_PROXY_SECRET",
+			 config->user_header);
+	if (!config->user_header[0] && config->proxy_secret[0])
+		log_warn("vivarium",
+			 "%s has no effect without VIVARIUM_USER_HEADER: nothing asks "
+			 "for it",
+			 config_name(config, "proxy-secret"));
+}
+
 static int serve(struct daemon *self, char *const env[])
 {
 	struct err err;
@@ -272,11 +277,7 @@ static int serve(struct daemon *self, char *const env[])
 	}
 	log_info("vivarium", "version %s, work directory %s, kernels by %s",
 		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
-	if (self->config.user_header[0] && !self->config.proxy_secret[0])
-		log_warn("vivarium",
-			 "whoever reaches this port can name any user in %s, cells "
-			 "included; set VIVARIUM_PROXY_SECRET",
-			 self->config.user_header);
+	warn_of_settings(&self->config);
 	bool v6 = strchr(self->config.host, ':') != NULL;
 	log_info("vivarium", "ready http://%s%s%s:%d/mcp", v6 ? "[" : "",
 		 self->config.host, v6 ? "]" : "", http_port(self->http));
@@ -307,6 +308,21 @@ static void print_tables(void)
 	}
 }
 
+/* The paths that are used where none was given, or a relative one; none is made. */
+static void resolve(struct config *config)
+{
+	struct launch_paths paths;
+	char path[PATH_MAX];
+	struct err err;
+
+	config_real_path(path, config->workdir);
+	memcpy(config->workdir, path, sizeof path);
+	if (launch_find_python(&paths, config->python, &err) == 0)
+		memcpy(config->python, paths.python, sizeof paths.python);
+	if (state_find(path, config->state_dir, config->workdir, &err) == 0)
+		config_real_path(config->state_dir, path);
+}
+
 int main(int argc, char **argv)
 {
 	static struct daemon self;
@@ -328,6 +344,7 @@ int main(int argc, char **argv)
 	case CONFIG_CHECK:
 		return check_machine(&self.config, environ);
 	case CONFIG_PRINT:
+		resolve(&self.config);
 		config_print(&self.config, stdout);
 		return 0;
 	case CONFIG_HELP:

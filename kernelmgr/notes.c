@@ -50,7 +50,7 @@ int notes_open(struct notes *self, const char *state_dir, const char *name,
 	self->arg = arg;
 	if (snprintf(self->path, sizeof self->path, "%s/%s", state_dir, name) >=
 	    (int)sizeof self->path)
-		return err_set(err, ERR_CONFIG, "VIVARIUM_STATE_DIR is too long");
+		return err_set(err, ERR_CONFIG, "the path is too long");
 	FILE *old = fopen(self->path, "re");
 	if (old) {
 		read_old(old, read, arg);

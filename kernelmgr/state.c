@@ -45,15 +45,14 @@ static int default_path(char out[PATH_MAX], const char *real_workdir, struct err
 	if (from_home && (!home || home[0] != '/'))
 		return err_set(err, ERR_CONFIG,
 			       "neither HOME nor XDG_STATE_HOME is set: say where to "
-			       "keep state with VIVARIUM_STATE_DIR");
+			       "keep state");
 	crypto_generichash(hash, sizeof hash, (const unsigned char *)real_workdir,
 			   strlen(real_workdir), NULL, 0);
 	sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
 	if (snprintf(out, PATH_MAX, "%s%s/vivarium/%s", from_home ? home : base,
 		     from_home ? "/.local/state" : "", hex) >= PATH_MAX)
 		return err_set(err, ERR_CONFIG,
-			       "the state directory's path is too "
-			       "long; set VIVARIUM_STATE_DIR");
+			       "the state directory's path is too long");
 	return 0;
 }
 
@@ -65,6 +64,15 @@ static bool is_inside(const char *path, const char *directory)
 	       (path[len] == '/' || path[len] == '\0' || strcmp(directory, "/") == 0);
 }
 
+int state_find(char out[PATH_MAX], const char *configured, const char *real_workdir,
+	       struct err *err)
+{
+	if (!configured[0])
+		return default_path(out, real_workdir, err);
+	snprintf(out, PATH_MAX, "%s", configured);
+	return 0;
+}
+
 int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 	       struct err *err)
 {
@@ -72,20 +80,18 @@ int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 
 	if (!realpath(workdir, real_workdir))
 		return err_set(err, ERR_SYSTEM, "find %.150s", workdir);
-	if (configured[0])
-		snprintf(wanted, sizeof wanted, "%s", configured);
-	else if (default_path(wanted, real_workdir, err) < 0)
+	if (state_find(wanted, configured, real_workdir, err) < 0)
 		return -1;
 	if (make_directories(wanted, err) < 0)
-		return err_wrap(err, "VIVARIUM_STATE_DIR");
+		return -1;
 	if (!realpath(wanted, out))
 		return err_set(err, ERR_SYSTEM, "find %.150s", wanted);
 	if (is_inside(out, real_workdir)) {
 		if (strcmp(out, real_workdir) != 0)
 			rmdir(out); /* if it was just made, and is empty */
 		return err_set(err, ERR_CONFIG,
-			       "VIVARIUM_STATE_DIR=%.100s lies inside the work "
-			       "directory, where code could change it",
+			       "%.100s lies inside the work directory, where code "
+			       "could change it",
 			       out);
 	}
 	return 0;

@@ -12,9 +12,12 @@
 
 #include "wire/err.h"
 
-/* Makes the state directory, mode 0700, and stores its path: configured, or "" for
- * $XDG_STATE_HOME (else ~/.local/state)/vivarium/<hash of workdir's real path>.
- * workdir exists.  Fails if the state would lie inside it, where code could read it. */
+/* Where the state directory is: configured, or "" for $XDG_STATE_HOME (else
+ * ~/.local/state)/vivarium/<hash of workdir's real path>. */
+int state_find(char out[PATH_MAX], const char *configured, const char *real_workdir,
+	       struct err *err) must_check;
+/* Makes the state directory, mode 0700, and stores its real path.  workdir exists.
+ * Fails if the state would lie inside it, where code could read it. */
 int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 	       struct err *err) must_check;
 /* Makes this daemon the only one that uses the state, as long as *lock stays open: two

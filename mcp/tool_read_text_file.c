@@ -45,7 +45,7 @@ const struct tool tool_read_text_file = {
     .idempotent = true,
     .args = {[PATH] = {"path", ARG_TEXT, true, 0, 0,
 		       "Path of the file, relative to the workspace."},
-	     [MAX_CHARS] = {"max_chars", ARG_NUMBER, false, 10000, 1,
+	     [MAX_CHARS] = {"max_chars", ARG_INTEGER, false, 10000, 1,
 			    "Characters to return at most, from the start."}},
     .output_schema =
 	"{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\"text\":"

@@ -13,8 +13,10 @@ static const struct tool *const tools[] = {
     &tool_diff,       &tool_list_files, &tool_read_text_file,
 };
 
-static const char *const type_names[] = {
-    [ARG_TEXT] = "string", [ARG_NUMBER] = "number", [ARG_FLAG] = "boolean"};
+static const char *const type_names[] = {[ARG_TEXT] = "string",
+					 [ARG_NUMBER] = "number",
+					 [ARG_INTEGER] = "integer",
+					 [ARG_FLAG] = "boolean"};
 
 static const struct tool *find(const char *name, size_t size)
 {
@@ -57,12 +59,17 @@ static json_t *number_json(double value)
 				     : json_real(value);
 }
 
+static bool is_number(const struct tool_arg *arg)
+{
+	return arg->type == ARG_NUMBER || arg->type == ARG_INTEGER;
+}
+
 static json_t *arg_schema(const struct tool_arg *arg)
 {
 	json_t *schema = json_pack("{ss ss}", "type", type_names[arg->type],
 				   "description", arg->help);
 
-	if (arg->type == ARG_NUMBER)
+	if (is_number(arg))
 		json_object_set_new(schema, "minimum", number_json(arg->min));
 	if (arg->required)
 		return schema;
@@ -152,6 +159,7 @@ static bool has_type(const json_t *value, enum arg_type type)
 	case ARG_TEXT:
 		return json_is_string(value);
 	case ARG_NUMBER:
+	case ARG_INTEGER:
 		return json_is_number(value);
 	case ARG_FLAG:
 		return json_is_boolean(value);
@@ -180,7 +188,8 @@ static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 				     arg->name, arg->help)
 			   : 0;
 	if (!has_type(value, arg->type))
-		return err_set(err, ERR_ARGUMENT, "%s must be a %s, not %s", arg->name,
+		return err_set(err, ERR_ARGUMENT, "%s must be %s %s, not %s", arg->name,
+			       arg->type == ARG_INTEGER ? "an" : "a",
 			       type_names[arg->type], type_of(value));
 	if (arg->type == ARG_TEXT) {
 		out->text = json_string_value(value);
@@ -189,7 +198,10 @@ static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 	}
 	out->number =
 	    arg->type == ARG_FLAG ? json_is_true(value) : json_number_value(value);
-	if (arg->type == ARG_NUMBER && out->number < arg->min)
+	if (arg->type == ARG_INTEGER && out->number != floor(out->number))
+		return err_set(err, ERR_ARGUMENT, "%s is %g; it must be a whole number",
+			       arg->name, out->number);
+	if (is_number(arg) && out->number < arg->min)
 		return err_set(err, ERR_ARGUMENT, "%s is %g; it must be at least %g",
 			       arg->name, out->number, arg->min);
 	return 0;

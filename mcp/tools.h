@@ -20,7 +20,7 @@
 
 enum { TOOL_ARGS_MAX = 8 };
 
-enum arg_type { ARG_TEXT, ARG_NUMBER, ARG_FLAG };
+enum arg_type { ARG_TEXT, ARG_NUMBER, ARG_INTEGER, ARG_FLAG };
 
 struct tool_arg { /* a row without a name ends the list */
 	const char *name;

@@ -12,7 +12,8 @@ enum {
 	NAME_MAX_LEN = 63,
 	LIKENESSES_MAX = 8, /* texts in one head that read like one header's name */
 	HIDE = 0x80,        /* turns a letter into what is in no name */
-	/* lws keeps a head in one piece of memory of LOOP_HEAD_MAX bytes: */
+	/* lws keeps a head in one piece of memory of LOOP_HEAD_MAX bytes
+	 * (header_check() looks at each start whether it still does): */
 	URI_OFFSET = 9,  /* where the path begins in it (4.1 to 4.3) */
 	NAME_OFFSET = 8, /* before a custom name: its length in 16 bits, and links */
 };

@@ -6,13 +6,12 @@
 #include "wire/http.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "wire/address.h"
 #include "wire/http_impl.h"
 #include "wire/log.h"
 #include "wire/mem.h"
@@ -167,23 +166,9 @@ static void set_defaults(struct http_config *config)
 /* lws says only that it could not, so ask the system again for the reason. */
 static int explain(const struct http_config *config, struct err *err)
 {
-	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST,
-				 .ai_socktype = SOCK_STREAM};
-	struct addrinfo *info;
-	char port[12];
-	const bool is_v6 = strchr(config->address, ':') != NULL;
-
-	snprintf(port, sizeof port, "%d", config->port);
-	if (getaddrinfo(config->address, port, &hints, &info) != 0)
-		return err_set(err, ERR_CONFIG, "listen on %s:%d: not an IP address",
-			       config->address, config->port);
-	owned(close_fd) int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-	errno = fd < 0 ? errno : 0;
-	if (fd >= 0 && bind(fd, info->ai_addr, info->ai_addrlen) == 0)
-		listen(fd, 1);
-	freeaddrinfo(info);
-	return err_set(err, ERR_SYSTEM, is_v6 ? "listen on [%s]:%d" : "listen on %s:%d",
+	if (address_try(config->address, config->port, err) < 0)
+		return -1;
+	return err_set(err, ERR_LIMIT, "listen on %s:%d failed; try again",
 		       config->address, config->port);
 }
 

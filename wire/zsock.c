@@ -10,7 +10,9 @@
 
 #include "wire/mem.h"
 
-enum { MESSAGES_PER_TURN = 32 }; /* fairness: then yield to other fds */
+/* Fairness: then yield to other fds.  By time, since a message may cost twenty
+ * microseconds or a thousand, and an HTTP request takes several turns of the loop. */
+enum { TURN_US = 1000 };
 
 struct zsock {
 	struct loop *loop;
@@ -52,7 +54,8 @@ static void dispatch(void *arg)
 	if (self->gone)
 		return; /* already on the stack */
 	self->gone = &gone;
-	for (int n = 0; n < MESSAGES_PER_TURN && has_input(self); n++) {
+	int64_t end_us = loop_now_us() + TURN_US;
+	while (has_input(self) && loop_now_us() < end_us) {
 		self->readable(self, self->arg);
 		if (gone)
 			return;

@@ -125,6 +125,10 @@ def client(daemon: Daemon) -> Client:
 def fake_python(tmp_path: Path) -> Path:
     """A program for VIVARIUM_PYTHON that is the scripted kernel of fake_kernel.py."""
     wrapper = tmp_path / "fake-python"
-    wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
+    wrapper.write_text(
+        # The daemon asks first whether it is a Python with ipykernel.
+        f'#!/bin/sh\n[ "$1" != -c ] || exec "{any_python()}" "$@"\n'
+        f'exec "{sys.executable}" "{FAKE}" "$@"\n'
+    )
     wrapper.chmod(0o755)
     return wrapper

@@ -8,6 +8,8 @@ import http.client
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -130,7 +132,8 @@ def test_a_call_that_names_no_tool_is_invalid_params(client: Client, params: obj
         ("list_files", {"path": "."}, "no argument 'path'; it takes none"),
         ("read_text_file", {}, "path is missing"),
         ("read_text_file", {"path": "a", "max_chars": 0}, "max_chars is 0"),
-        ("read_text_file", {"path": "a", "max_chars": "all"}, "max_chars must be a number, not"),
+        ("read_text_file", {"path": "a", "max_chars": 2.5}, "max_chars is 2.5; it must be a whole"),
+        ("read_text_file", {"path": "a", "max_chars": "all"}, "max_chars must be an integer, not"),
     ],
 )
 def test_a_wrong_argument_is_the_tools_own_error(
@@ -638,6 +641,8 @@ def test_half_requests_and_noise_do_not_disturb_others(shared: Daemon, client: C
         ("VIVARIUM_MAX_IMAGE_SIDE", "1e3", "16 to 8192"),
         ("VIVARIUM_STATE_SUMMARY", "yes", "neither 0 nor 1"),
         ("VIVARIUM_LOG_FORMAT", "xml", "text|json"),
+        ("VIVARIUM_USER_HEADER", "X User", "the name of an HTTP header"),
+        ("VIVARIUM_USER_HEADER", "X-User:", "the name of an HTTP header"),
         ("VIVARIUM_LOG_LEVEL", "loud", "error|warn|info|debug"),
         ("VIVARIUM_OUTPUT_LIMIT", "99999999999999999999", "1200 to"),
     ],
@@ -663,6 +668,7 @@ def test_an_unknown_flag_is_refused(tmp_path: Path, args: list[str]) -> None:
     assert args[0] in ended.stderr
 
 
+@pytest.mark.timeout(120)
 def test_what_cannot_start_says_why(tmp_path: Path, shared: Daemon) -> None:
     env = {
         "VIVARIUM_PORT": "0",
@@ -670,19 +676,44 @@ def test_what_cannot_start_says_why(tmp_path: Path, shared: Daemon) -> None:
         "VIVARIUM_STATE_DIR": str(tmp_path / "s"),
         "XDG_RUNTIME_DIR": str(tmp_path),
     }
-    for change, status, words in [
-        ({"VIVARIUM_PYTHON": "/no/python"}, 2, "VIVARIUM_PYTHON='/no/python'"),
-        ({"VIVARIUM_HOST": "0.0.0.0"}, 2, "VIVARIUM_ANONYMOUS=1"),
-        ({"VIVARIUM_HOST": "::"}, 2, "VIVARIUM_ANONYMOUS=1"),
-        ({"VIVARIUM_PORT": str(shared.port)}, 1, str(shared.port)),
-        ({"VIVARIUM_WORKDIR": "/proc/none"}, 1, "/proc/none"),
-        ({"VIVARIUM_STATE_DIR": str(tmp_path / "workspace" / "s")}, 2, "VIVARIUM_STATE_DIR"),
+    bare = tmp_path / "bare" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare.parents[1]], check=True)
+    for name, value, status, words in [
+        ("PYTHON", "/no/python", 2, "{}: '/no/python' is not a program that can be run"),
+        ("PYTHON", "/bin/ls", 2, "{}: '/bin/ls' is not a Python interpreter"),
+        ("PYTHON", "/usr/bin/yes", 2, "{}: '/usr/bin/yes' is not a Python interpreter"),
+        ("PYTHON", str(bare), 2, "has no ipykernel: install it there"),
+        ("HOST", "0.0.0.0", 2, "{}=0.0.0.0 lets other machines run code here; set VIVARIUM_AN"),
+        ("HOST", "::", 2, "VIVARIUM_ANONYMOUS=1"),
+        ("HOST", "127.0.0.1x", 2, "not an IP address"),
+        ("HOST", "::1%nowhere", 2, "ANONYMOUS"),
+        ("PORT", str(shared.port), 1, "another program has this port: stop it, or choose another"),
+        ("WORKDIR", "/proc/none", 2, "{}: "),
+        ("WORKDIR", "/etc/passwd", 2, "{}: open the directory /etc/passwd: Not a directory"),
+        ("STATE_DIR", str(tmp_path / "workspace" / "s"), 2, "{}: "),
+        ("STATE_DIR", "/proc/none", 2, "{}: make /proc/none"),
     ]:
-        ended = run_program(env=env | change, cwd=tmp_path)
-        assert ended.returncode == status, (change, ended.stderr)
-        assert words in ended.stderr
-        assert "ready http" not in ended.stderr
-        assert not list(tmp_path.glob("vivarium-*")), "the runtime directory is left"
+        variable = f"VIVARIUM_{name}"
+        flag = "--" + name.lower().replace("_", "-")
+        for args, change, shown in [
+            ((), {variable: value}, variable),
+            ((flag, value), {}, flag),
+        ]:
+            ended = run_program(*args, env=env | change, cwd=tmp_path)
+            assert ended.returncode == status, (change, ended.stderr)
+            assert words.format(shown) in ended.stderr
+            assert "ready http" not in ended.stderr
+            assert not list(tmp_path.glob("vivarium-*")), "the runtime directory is left"
+        checked = run_program("--check", flag, value, env=env, cwd=tmp_path)
+        assert checked.returncode == 1
+        refused = [line for line in checked.stdout.splitlines() if line.startswith("no ")]
+        assert any(words.format(flag) in line for line in refused), checked.stdout
+
+
+def test_a_secret_without_a_user_header_is_warned_about(start: type_of_start) -> None:
+    daemon = start(args=["--proxy-secret", "hush6"])
+    assert daemon.log_contains("--proxy-secret has no effect without VIVARIUM_USER_HEADER")
+    assert not daemon.log_contains("hush6")
 
 
 def test_anonymous_opens_another_address(start: type_of_start) -> None:
@@ -711,6 +742,14 @@ def test_flags_win_over_variables_and_are_printed(tmp_path: Path) -> None:
     assert "VIVARIUM_MAX_IMAGES=3" in lines
     assert "VIVARIUM_LOG_FORMAT=json" in lines
     assert "VIVARIUM_HOST=127.0.0.1" in lines
+    settings = dict(line.split("=", 1) for line in lines)
+    assert settings["VIVARIUM_WORKDIR"] == str(tmp_path / "workspace")
+    state = settings["VIVARIUM_STATE_DIR"]
+    assert state.startswith(f"{tmp_path}/.local/state/vivarium/")
+    assert os.access(settings["VIVARIUM_PYTHON"], os.X_OK)
+    assert not list(tmp_path.iterdir()), "nothing is made"
+    run_program("--check", env={"VIVARIUM_PORT": "0"}, cwd=tmp_path)
+    assert Path(state).is_dir(), "the one that is used"
     secret = run_program("--print-config", env={"VIVARIUM_PROXY_SECRET": "hush5"}, cwd=tmp_path)
     assert "hush5" not in secret.stdout
 

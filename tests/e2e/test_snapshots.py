@@ -111,7 +111,7 @@ def test_variables_outlive_the_daemon(start: type_of_start, end: str) -> None:
     result = second.client().run("v[0] = -1; float(a[10]), In[1][:12]")
     assert result.data["result"] == "(-1.0, 'import numpy')"
     assert "Vivarium was restarted" in result.text
-    assert "2 variables restored" in result.text
+    assert "3 variables restored" in result.text
     assert result.data["execution_count"] == 2
 
 
