@@ -77,10 +77,9 @@ static void add_size(struct buf *out, const json_t *snapshot)
 	if (saved)
 		buf_printf(out, "%s, saved\n", size);
 	else if (json_integer_of(snapshot, "generation", 0))
-		buf_printf(out, "%s when it was last saved; this cell is saved next\n",
-			   size);
+		buf_printf(out, "%s, being saved\n", size);
 	else
-		buf_text(out, "not saved yet\n");
+		buf_text(out, "being saved\n");
 }
 
 void saved_footer(struct buf *out, const json_t *summary)
