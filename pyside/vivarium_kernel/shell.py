@@ -46,6 +46,7 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     exiting = False  # exit() was called
     shown: tuple[str, str] | None = None  # name and text of the last error of this cell
     main_pid = os.getpid()
+    banner = ""  # IPython 9 would draw a tip for it, from the random generator that is the user's
 
     def begin_cell(self) -> None:
         self.exit_code = self.shown = None

@@ -14,7 +14,10 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from . import libraries, live
-from .kinds import describe, import_name, is_by_name
+from .kinds import describe, import_name, is_by_name, top
+
+
+KERNELS = ("vivarium_kernel", "ipykernel", "IPython", "asyncio", "tornado")
 
 
 class Part(NamedTuple):
@@ -80,9 +83,13 @@ def read_signals() -> Any:
     handlers = {}
     for number, before in _before.signals.items():
         now = signal.getsignal(number)
-        if now is not before and now is not None:
+        if now != before and now is not None and not is_kernels(now):
             handlers[int(number)] = now if callable(now) else int(now)
     return handlers or None
+
+
+def is_kernels(handler: Any) -> bool:
+    return top(str(getattr(handler, "__module__", ""))) in KERNELS
 
 
 def write_signals(handlers: Any) -> None:
