@@ -420,10 +420,10 @@ class Client:
     def run(self, code: str, **options: object) -> Result:
         return self.call("run_python", code=code, **options)
 
-    def run_saved(self, daemon: Daemon, code: str) -> int:
+    def run_saved(self, daemon: Daemon, code: str, workspace: str = "default") -> int:
         """Runs a cell, waits until its state is kept, and returns its number."""
         cell = int(self.run(code).data["execution_count"])
-        wait_until(lambda: daemon.saved_upto() == cell, 30, f"cell {cell} is saved")
+        wait_until(lambda: daemon.saved_upto(workspace) == cell, 30, f"cell {cell} is saved")
         return cell
 
 

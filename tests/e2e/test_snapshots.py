@@ -421,8 +421,7 @@ def test_a_state_of_another_workspace_is_not_taken(start: type_of_start) -> None
     daemon = start(env=env)
     for name in ("alice", "bob"):
         client = client_of(daemon, name)
-        client.run(f"secret = 'of {name}'")
-        wait_until(lambda name=name: daemon.saved_upto(name) == 1)
+        client.run_saved(daemon, f"secret = 'of {name}'", name)
     daemon.stop()
     shutil.rmtree(daemon.state / "snapshots/bob")
     shutil.copytree(daemon.state / "snapshots/alice", daemon.state / "snapshots/bob")
