@@ -235,14 +235,6 @@ static void load_listed(struct depot *self)
 	}
 }
 
-static void drop_unused_chunk(int dir, const char *name, void *arg)
-{
-	const struct depot *self = arg;
-
-	if (!json_object_get(self->uses, name))
-		unlinkat(dir, name, 0);
-}
-
 /* ---- open and close ---- */
 
 static int open_dir(int *out, int parent, const char *name, struct err *err)
@@ -286,7 +278,6 @@ int depot_open(struct depot **out, const char *dir, const char *workspace,
 	read_head(self, words);
 	load_listed(self);
 	add_unlisted(self);
-	depot_each_name(self->chunks, drop_unused_chunk, self);
 	*out = take(&self);
 	return 0;
 }

@@ -109,6 +109,14 @@ static void remove_name(int dir, const char *name, void *arg)
 	sweep_tree(path);
 }
 
+static void drop_unused_chunk(int dir, const char *name, void *arg)
+{
+	const struct depot *self = arg;
+
+	if (!json_object_get(self->uses, name))
+		unlinkat(dir, name, 0);
+}
+
 void depot_take_spool(struct depot *self, struct buf *words)
 {
 	owned(depot_numbers_finish) struct depot_numbers found = {0};
@@ -122,6 +130,8 @@ void depot_take_spool(struct depot *self, struct buf *words)
 				   "The newest saved state could not be kept (%s).\n",
 				   err.msg);
 	depot_each_name(self->spool, remove_name, self);
+	/* Only now: an adoption that was cut short had moved its chunks already. */
+	depot_each_name(self->chunks, drop_unused_chunk, self);
 }
 
 /* ---- dropping ---- */
