@@ -36,6 +36,7 @@ struct store {
 	struct loop_watch *watch;
 	int socket; /* borrowed from watch */
 	struct buf in, out;
+	bool resting; /* ends its helper with the last answer */
 	STAILQ_HEAD(, job) jobs; /* job::link; sent or in out, oldest first */
 	struct loop_timer sending;
 };
@@ -91,6 +92,7 @@ bool store_busy(const struct store *self)
 
 void store_rest(struct store *self)
 {
+	self->resting = true;
 	if (!store_busy(self))
 		end_helper(self);
 }
@@ -152,6 +154,8 @@ static void take_lines(struct store *self)
 		answer(self, text);
 		json_decref(text);
 	}
+	if (self->resting && !store_busy(self))
+		end_helper(self);
 }
 
 static void on_readable(void *arg)
@@ -273,6 +277,7 @@ void store_ask(struct store *self, json_t *job, store_done_fn *done, void *arg)
 {
 	struct err err;
 
+	self->resting = false;
 	if (!self->helper && start_helper(self, &err) < 0) {
 		log_error(self->workspace, "store: %s", err.msg);
 		end_helper(self);

@@ -261,6 +261,8 @@ static void on_dead(const struct kernel_death *death, void *arg)
 		note_death(self, death);
 	}
 	forget_names(self);
+	if (TAILQ_EMPTY(&self->calls) && self->saving.store)
+		store_rest(self->saving.store);
 	workspace_pump(self);
 }
 

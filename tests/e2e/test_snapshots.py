@@ -380,6 +380,15 @@ def test_the_store_helper_ends_with_its_daemon(start: type_of_start) -> None:
     wait_until(lambda: not is_alive(pid))
 
 
+def test_the_store_helper_rests_with_its_kernel(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_IDLE_TIMEOUT": "1"})
+    client = daemon.client()
+    client.run_saved(daemon, "x = 1")
+    pid = store_pid(daemon)
+    wait_until(lambda: not is_alive(pid), 10)
+    assert client.run("x").data["result"] == "1"
+
+
 def test_too_large_values_are_left_out_and_named(start: type_of_start) -> None:
     daemon = start(env={"VIVARIUM_NAMESPACE_MAX_BYTES": "2000000"})
     client = daemon.client()
