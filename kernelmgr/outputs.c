@@ -98,7 +98,8 @@ void outputs_add(struct outputs *self, const struct jmsg *message)
 
 		add_json_text(is_err ? &self->err : &self->out,
 			      json_object_get(content, "text"));
-	} else if (strcmp(message->type, "execute_input") == 0) {
+	} else if (strcmp(message->type, "execute_input") == 0 && !self->replied) {
+		/* The reply knows better: an empty cell is not counted. */
 		self->execution_count = json_integer_of(content, "execution_count", 0);
 	} else if (strcmp(message->type, "execute_result") == 0) {
 		if (!take_picture(self, bundle))

@@ -221,7 +221,7 @@ class KernelApp(IPKernelApp):
         """Send what is left and close each socket in the thread that owns it."""
         linger_ms = 300
         self.output.restore()
-        self.output.end()
+        self.output.end(self.crash_file.fileno())
         os.chdir(self.launch.runtime_dir)  # libzmq unlinks the relative paths it bound
         self.shell_stream.flush()
         self.shell_stream.close(linger_ms)
