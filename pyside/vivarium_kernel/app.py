@@ -222,6 +222,7 @@ class KernelApp(IPKernelApp):
         linger_ms = 300
         self.output.restore()
         self.output.end(self.crash_file.fileno())
+        logging.disable()  # tornado complains of sockets that we close
         os.chdir(self.launch.runtime_dir)  # libzmq unlinks the relative paths it bound
         self.shell_stream.flush()
         self.shell_stream.close(linger_ms)
