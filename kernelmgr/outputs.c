@@ -98,10 +98,9 @@ void outputs_add(struct outputs *self, const struct jmsg *message)
 
 		add_json_text(is_err ? &self->err : &self->out,
 			      json_object_get(content, "text"));
-	} else if (strcmp(message->type, "execute_input") == 0) {
-		if (!self->replied) /* the reply knows it better, and may be first */
-			self->execution_count =
-			    json_integer_of(content, "execution_count", 0);
+	} else if (strcmp(message->type, "execute_input") == 0 && !self->replied) {
+		/* The reply knows better: an empty cell is not counted. */
+		self->execution_count = json_integer_of(content, "execution_count", 0);
 	} else if (strcmp(message->type, "execute_result") == 0) {
 		if (!take_picture(self, bundle))
 			add_json_text(&self->result,

@@ -249,7 +249,8 @@ class KernelApp(IPKernelApp):
         linger_ms = 300
         logging.disable()  # what libraries have to say about our closing is not output
         self.output.restore()
-        self.output.end()
+        self.output.end(self.crash_file.fileno())
+        logging.disable()  # tornado complains of sockets that we close
         os.chdir(self.launch.runtime_dir)  # libzmq unlinks the relative paths it bound
         self.shell_stream.flush()
         self.shell_stream.close(linger_ms)

@@ -1018,16 +1018,19 @@ def test_a_name_for_the_address_is_served(other: Callable[..., Toy]) -> None:
     [
         (
             ["address=127.0.0.1", "port={port}"],
-            "listen on 127.0.0.1:{port}: Address already in use",
+            "another program has this port: stop it, or choose another with --port: listen on "
+            "127.0.0.1:{port}: Address already in use",
         ),
         (
             ["address=203.0.113.7", "port=1"],
-            "listen on 203.0.113.7:1: Cannot assign requested address",
+            "this machine does not have this address: choose another with --host: listen on "
+            "203.0.113.7:1: Cannot assign requested address",
         ),
         (["address=nobody.invalid"], "listen on nobody.invalid:0: not an IP address"),
         (
             ["address=2001:db8::7", "port=9"],
-            "listen on [2001:db8::7]:9: Cannot assign requested address",
+            "this machine does not have this address: choose another with --host: listen on "
+            "[2001:db8::7]:9: Cannot assign requested address",
         ),
     ],
 )
