@@ -62,6 +62,10 @@ SAME = {
         "import numpy as np\nb=bytearray(b'abcd'); a=np.frombuffer(b,'u1')",
         "(b.__setitem__(0,9), a.tolist())",
     ),
+    "a view of a view of a subclass": (
+        "import numpy as np\nclass S(np.ndarray): pass\na=np.arange(6.).view(S); a.k=1; v=a[1:3]",
+        "(v.fill(9), a.tolist(), a.k, type(v) is S)",
+    ),
     "a read-only array": (
         "import numpy as np\na=np.arange(20000.); a.flags.writeable=False",
         "(a.flags.writeable, a.sum())",
@@ -110,6 +114,15 @@ SAME = {
         " def __setitem__(s,k,v): s.log.append(k); super().__setitem__(k,v)\n"
         "x=D(); x['a']=1",
         "(x, x.log)",
+    ),
+    "classes with a __new__ of their own": (
+        "import collections as k\nclass T(tuple):\n"
+        " def __new__(c,a,b): return super().__new__(c,(a,b))\n"
+        "class N(k.namedtuple('N','a b')):\n def __new__(c,a): return super().__new__(c,a,a)\n"
+        "class O:\n made=0\n def __new__(c,a): O.made+=1; return super().__new__(c)\n"
+        "class I(int):\n def __new__(c,a,b): return super().__new__(c,a+b)\n"
+        "t=T(1,2); t.k=3; n=N(4); o=O(5); i=I(1,2); i.k=6",
+        "(t, t.k, n, n.b, O.made, i, i.k, type(o) is O)",
     ),
     "a queue": ("import queue\nx=queue.SimpleQueue(); x.put(1); x.put([2])", "(x.get(), x.get())"),
     "a started generator": (

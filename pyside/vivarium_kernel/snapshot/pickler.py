@@ -134,6 +134,7 @@ class NamespacePickler(pickle.Pickler):
         self.native_lost = memory.native_lost
         self.tombs: dict[int, Lost] = {}
         self.facts: dict[int, Any] = {}  # for reducers: what is known of a type
+        self.owners: set[int] = set()  # ids of arrays whose memory was written
         self.sharing: dict[Any, Any] = {}  # for reducers: what stands for what
         self._faults = faults
         self._give_way = sink.give_way

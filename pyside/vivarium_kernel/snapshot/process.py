@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from . import libraries, live
 from .kinds import describe, import_name, is_by_name, top
 
-
 KERNELS = ("vivarium_kernel", "ipykernel", "IPython", "asyncio", "tornado")
 
 
