@@ -290,8 +290,8 @@ def test_an_interpreter_without_xxhash_says_that_nothing_is_saved(
 ) -> None:
     (tmp_path / "xxhash.py").write_text("raise ImportError(\"No module named 'xxhash'\")")
     store = Store(tmp_path / "snapshots", python)
-    options = {"environment": {"PYTHONPATH": str(tmp_path)}, "snapshot": store.launch(7)}
-    with KernelProcess(python, tmp_path, **options) as kernel:
+    path = {"PYTHONPATH": str(tmp_path)}
+    with KernelProcess(python, tmp_path, environment=path, snapshot=store.launch(7)) as kernel:
         kernel.wait_report("restored")
         report = snapshot(ok(kernel.run("x = 1")))
         assert report["error"] == "nothing is saved: No module named 'xxhash'"
@@ -463,6 +463,18 @@ def test_the_first_save_after_a_restore_writes_no_buffer_again(world: World) -> 
     assert world.manifest()["parent"] == 1
     assert world.manifest()["changes"] == {"added": [], "changed": ["n"], "removed": []}
     assert entry(world.manifest(), "big")["cell"] == 1
+
+
+def test_the_history_comes_back_without_being_saved_name_by_name(world: World) -> None:
+    world.start()
+    world.run("[1, 2]")
+    world.run("x = _1; _i1 = 'mine'")
+    names = {row["name"] for row in world.manifest()["entries"]}
+    assert "_i2" not in names
+    assert "_i1" in names  # it is not the history's any more
+    kernel = world.come_back()
+    result = ok(kernel.run("print(_1 is x is Out[1], _i1, _i2, In[1], _ is x)"))
+    assert result.stdout == "True mine x = _1; _i1 = 'mine' [1, 2] True\n"
 
 
 def hashes(directory: Path) -> dict[str, str]:
