@@ -203,6 +203,11 @@ def make_ufunc(function: Any, inputs: int, outputs: int, identity: Any) -> Any:
     return numpy().frompyfunc(function, inputs, outputs, identity=identity)
 
 
+@named("numpy.finfo")
+def reduce_finfo(pickler: Any, value: Any) -> Any:
+    return type(value), (value.dtype,)
+
+
 @named("numpy.nditer")
 def reduce_nditer(pickler: Any, value: Any) -> Any:
     raise Unkeepable("how far it had come cannot be set")
