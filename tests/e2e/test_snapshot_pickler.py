@@ -382,6 +382,21 @@ def test_large_bytes_go_beside_the_stream() -> None:
     found, _ = loaded_from(dumped, memory)
     assert found["a"] == big
     assert found["b"] is found["a"]
+    assert [each.type for each in dumped.entries] == ["bytes"] * 3
+
+
+def test_many_names_that_cannot_be_written_cost_only_themselves() -> None:
+    names: dict[str, Any] = {"kept": [1]}
+    for number in range(60):
+        endless: list[Any] = []
+        for _ in range(300_000 if number % 20 == 0 else 3):
+            endless = [endless]
+        names[f"n{number}"] = endless
+    dumped, memory = dumped_from(names)
+    assert [each.name for each in dumped.entries if each.lost] == ["n0", "n20", "n40"]
+    found, _ = loaded_from(dumped, memory)
+    assert (found["kept"], found["n1"]) == ([1], [[[[]]]])
+    assert type(found["n20"]) is Tombstone
 
 
 def test_every_use_of_a_tombstone_says_what_it_was() -> None:
