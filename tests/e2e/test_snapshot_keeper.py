@@ -387,6 +387,19 @@ def test_a_save_shows_nowhere(world: World) -> None:
     assert kernel.crash_output() == ""
 
 
+def test_profilers_that_run_from_cell_to_cell_survive_saves(world: World) -> None:
+    world.start()
+    world.run("import cProfile, sys; profile = cProfile.Profile(); profile.enable()")
+    world.run("def f(): return 1")
+    world.run("f()")
+    names = "{getattr(row.code, 'co_name', '') for row in profile.getstats()}"
+    result = ok(world.kernel.run(f"profile.disable(); print('f' in {names})"))
+    assert (result.stdout, result.stderr) == ("True\n", "")
+    world.run("calls = []; sys.setprofile(lambda frame, event, arg: calls.append(frame))")
+    world.run("calls.clear(); f()")
+    assert ok(world.kernel.run("sys.setprofile(None); print(len(calls) > 0)")).stdout == "True\n"
+
+
 def test_an_interrupt_during_a_save_does_nothing(world: World) -> None:
     kernel = world.start()
     ok(kernel.run(SLOW))
