@@ -106,10 +106,11 @@ def wait_until(true: Callable[[], bool], timeout: float = 10) -> None:
         time.sleep(0.01)
 
 
-def wait_step(kernel: KernelProcess, at_least: int = 1) -> None:
-    """Until Slow is being saved."""
+def wait_step(kernel: KernelProcess) -> None:
+    """Until a step is made from now on."""
     step = kernel.workspace / "step"
-    wait_until(lambda: step.exists() and int(step.read_text() or 0) >= at_least)
+    step.unlink(missing_ok=True)
+    wait_until(step.exists)
 
 
 # When.
@@ -192,11 +193,9 @@ def test_after_giving_way_three_times_it_is_finished_first(world: World) -> None
     kernel = world.start()
     ok(kernel.run(SLOW))
     for _ in range(3):
-        (kernel.workspace / "step").unlink(missing_ok=True)
         wait_step(kernel)
         kernel.order("yield")
         assert snapshot(ok(kernel.run("pass")))["generation"] == 0
-    (kernel.workspace / "step").unlink()
     wait_step(kernel)
     kernel.order("yield")
     assert snapshot(ok(kernel.run("pass")))["generation"] == 1
@@ -291,8 +290,8 @@ def test_an_interpreter_without_xxhash_says_that_nothing_is_saved(
 ) -> None:
     (tmp_path / "xxhash.py").write_text("raise ImportError(\"No module named 'xxhash'\")")
     store = Store(tmp_path / "snapshots", python)
-    options = {"environment": {"PYTHONPATH": str(tmp_path)}, "snapshot": store.launch(7)}
-    with KernelProcess(python, tmp_path, **options) as kernel:
+    path = {"PYTHONPATH": str(tmp_path)}
+    with KernelProcess(python, tmp_path, environment=path, snapshot=store.launch(7)) as kernel:
         kernel.wait_report("restored")
         report = snapshot(ok(kernel.run("x = 1")))
         assert report["error"] == "nothing is saved: No module named 'xxhash'"
@@ -388,6 +387,19 @@ def test_a_save_shows_nowhere(world: World) -> None:
     assert kernel.crash_output() == ""
 
 
+def test_profilers_that_run_from_cell_to_cell_survive_saves(world: World) -> None:
+    world.start()
+    world.run("import cProfile, sys; profile = cProfile.Profile(); profile.enable()")
+    world.run("def f(): return 1")
+    world.run("f()")
+    names = "{getattr(row.code, 'co_name', '') for row in profile.getstats()}"
+    result = ok(world.kernel.run(f"profile.disable(); print('f' in {names})"))
+    assert (result.stdout, result.stderr) == ("True\n", "")
+    world.run("calls = []; sys.setprofile(lambda frame, event, arg: calls.append(frame))")
+    world.run("calls.clear(); f()")
+    assert ok(world.kernel.run("sys.setprofile(None); print(len(calls) > 0)")).stdout == "True\n"
+
+
 def test_an_interrupt_during_a_save_does_nothing(world: World) -> None:
     kernel = world.start()
     ok(kernel.run(SLOW))
@@ -408,20 +420,28 @@ def test_an_interrupt_handler_of_the_users_own_does_not_break_a_save(world: Worl
     assert kernel.crash_output() == ""
 
 
+THREAD = """
+import threading, time
+count, seen = 0, []
+def work():
+    global count
+    while True:
+        count += 1
+        time.sleep(0.001)
+class Watcher:
+    def __reduce__(self):
+        seen.append(count)
+        time.sleep(0.02)
+        return Watcher, ()
+threading.Thread(target=work, daemon=True).start()
+watchers = [Watcher() for _ in range(20)]
+"""
+
+
 def test_threads_of_the_user_run_on_while_it_saves(world: World) -> None:
     kernel = world.start()
-    ok(
-        kernel.run(
-            "import threading\ncount = 0\ndef work():\n    global count\n"
-            "    while True:\n        count += 1; time.sleep(0.001)\n"
-            "import time; threading.Thread(target=work, daemon=True).start()"
-        )
-    )
-    ok(kernel.run(SLOW))
-    wait_step(kernel)
-    assert int(ok(kernel.run("count")).text) > 0
-    kernel.wait_report("saved 1", 20)
-    world.adopt()
+    world.run(THREAD)
+    assert int(ok(kernel.run("len(set(seen))")).text) >= 20
 
 
 # Coming back.
@@ -456,6 +476,18 @@ def test_the_first_save_after_a_restore_writes_no_buffer_again(world: World) -> 
     assert world.manifest()["parent"] == 1
     assert world.manifest()["changes"] == {"added": [], "changed": ["n"], "removed": []}
     assert entry(world.manifest(), "big")["cell"] == 1
+
+
+def test_the_history_comes_back_without_being_saved_name_by_name(world: World) -> None:
+    world.start()
+    world.run("[1, 2]")
+    world.run("x = _1; _i1 = 'mine'")
+    names = {row["name"] for row in world.manifest()["entries"]}
+    assert "_i2" not in names
+    assert "_i1" in names  # it is not the history's any more
+    kernel = world.come_back()
+    result = ok(kernel.run("print(_1 is x is Out[1], _i1, _i2, In[1], _ is x)"))
+    assert result.stdout == "True mine x = _1; _i1 = 'mine' [1, 2] True\n"
 
 
 def hashes(directory: Path) -> dict[str, str]:
@@ -521,7 +553,7 @@ def test_an_interrupt_during_a_restore_does_nothing(world: World) -> None:
     world.run("late = Late()")
     world.kernel.kill()
     kernel = world.start(world.store.kept, dies=True)
-    wait_step(kernel)
+    wait_until((kernel.workspace / "step").exists)
     kernel.interrupt()
     assert ok(kernel.run("print(late.x)")).reply["content"]["status"] == "ok"
     assert ok(kernel.run("assert late.x == 2"))

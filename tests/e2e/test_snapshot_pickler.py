@@ -62,6 +62,10 @@ SAME = {
         "import numpy as np\nb=bytearray(b'abcd'); a=np.frombuffer(b,'u1')",
         "(b.__setitem__(0,9), a.tolist())",
     ),
+    "a view of a view of a subclass": (
+        "import numpy as np\nclass S(np.ndarray): pass\na=np.arange(6.).view(S); a.k=1; v=a[1:3]",
+        "(v.fill(9), a.tolist(), a.k, type(v) is S)",
+    ),
     "a read-only array": (
         "import numpy as np\na=np.arange(20000.); a.flags.writeable=False",
         "(a.flags.writeable, a.sum())",
@@ -110,6 +114,15 @@ SAME = {
         " def __setitem__(s,k,v): s.log.append(k); super().__setitem__(k,v)\n"
         "x=D(); x['a']=1",
         "(x, x.log)",
+    ),
+    "classes with a __new__ of their own": (
+        "import collections as k\nclass T(tuple):\n"
+        " def __new__(c,a,b): return super().__new__(c,(a,b))\n"
+        "class N(k.namedtuple('N','a b')):\n def __new__(c,a): return super().__new__(c,a,a)\n"
+        "class O:\n made=0\n def __new__(c,a): O.made+=1; return super().__new__(c)\n"
+        "class I(int):\n def __new__(c,a,b): return super().__new__(c,a+b)\n"
+        "t=T(1,2); t.k=3; n=N(4); o=O(5); i=I(1,2); i.k=6",
+        "(t, t.k, n, n.b, O.made, i, i.k, type(o) is O)",
     ),
     "a queue": ("import queue\nx=queue.SimpleQueue(); x.put(1); x.put([2])", "(x.get(), x.get())"),
     "a started generator": (
@@ -369,6 +382,21 @@ def test_large_bytes_go_beside_the_stream() -> None:
     found, _ = loaded_from(dumped, memory)
     assert found["a"] == big
     assert found["b"] is found["a"]
+    assert [each.type for each in dumped.entries] == ["bytes"] * 3
+
+
+def test_many_names_that_cannot_be_written_cost_only_themselves() -> None:
+    names: dict[str, Any] = {"kept": [1]}
+    for number in range(60):
+        endless: list[Any] = []
+        for _ in range(300_000 if number % 20 == 0 else 3):
+            endless = [endless]
+        names[f"n{number}"] = endless
+    dumped, memory = dumped_from(names)
+    assert [each.name for each in dumped.entries if each.lost] == ["n0", "n20", "n40"]
+    found, _ = loaded_from(dumped, memory)
+    assert (found["kept"], found["n1"]) == ([1], [[[[]]]])
+    assert type(found["n20"]) is Tombstone
 
 
 def test_every_use_of_a_tombstone_says_what_it_was() -> None:

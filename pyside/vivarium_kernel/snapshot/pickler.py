@@ -44,7 +44,7 @@ from .tombstone import bury
 
 __all__ = ["Dumped", "Entry", "Lost", "Preempted", "Sink", "dump", "module_versions"]
 
-TRIES = 40  # of one dump; each try knows one fault more than the one before
+TRIES = 40  # of one dump, and two more a name; each knows one fault more than the one before
 STACK_BYTES = 1 << 30  # of addresses; only what is used becomes memory
 DEPTH = 200_000
 BIG = 65536  # bytes: kept outside of the stream
@@ -134,6 +134,7 @@ class NamespacePickler(pickle.Pickler):
         self.native_lost = memory.native_lost
         self.tombs: dict[int, Lost] = {}
         self.facts: dict[int, Any] = {}  # for reducers: what is known of a type
+        self.owners: set[int] = set()  # ids of arrays whose memory was written
         self.sharing: dict[Any, Any] = {}  # for reducers: what stands for what
         self._faults = faults
         self._give_way = sink.give_way
@@ -299,14 +300,14 @@ class Attempts:
         self._changing: Counts[str] = Counts()
 
     def run(self, sink_factory: Callable[[], Sink]) -> Dumped:
-        for _ in range(TRIES):
+        for _ in range(TRIES + 2 * len(self._values)):
             try:
                 return self._run(sink_factory())
             except Again:
                 continue
             except SinkFailedError as failed:
                 raise failed.reason from None
-        raise RuntimeError(f"the namespace could not be written in {TRIES} tries")
+        raise RuntimeError("the namespace could not be written, however often it was tried")
 
     def _run(self, sink: Sink) -> Dumped:
         pickler = NamespacePickler(sink, self._faults)
@@ -327,32 +328,37 @@ class Attempts:
         why = self._whole.get(name)
         if why is not None:
             lost = Lost(name, full_name(type(value)), why)
-            value = bury(lost.what, why, name, cell)
-        elif type(value) is bytes and len(value) > BIG:
-            value = pickler.sharing.setdefault(id(value), BigBytes(value))
+            tombstone = bury(lost.what, why, name, cell)
+            entry = pickler.write_name(name, tombstone, cell, pickler.memo_length)
+            return replace(entry, type=name_of(type(value)), lost=[lost])
+        if type(value) is bytes and len(value) > BIG:
+            big = pickler.sharing.setdefault(id(value), BigBytes(value))
+            return replace(self._try(pickler, name, big, cell), type="bytes")
+        return self._try(pickler, name, value, cell)
+
+    def _try(self, pickler: NamespacePickler, name: str, value: Any, cell: int) -> Entry:
         pickler.deep = memory.deep.get(name) == id(value)
+        memo = pickler.memo_length
         try:
-            memo = pickler.memo_length
             if pickler.deep:
-                entry = on_big_stack(pickler, lambda: pickler.write_name(name, value, cell, memo))
-            else:
-                entry = pickler.write_name(name, value, cell, memo)
-        except (Preempted, Again, SinkFailedError) as error:
-            if isinstance(error, Preempted):
-                error.name = name
+                return on_big_stack(pickler, lambda: pickler.write_name(name, value, cell, memo))
+            return pickler.write_name(name, value, cell, memo)
+        except (Again, SinkFailedError):
+            raise
+        except Preempted as error:
+            error.name = name
             raise
         except BaseException as error:
             self._blame(pickler, name, value, error)
             raise Again from None
-        if why is not None:
-            entry = replace(entry, type=lost.what, lost=[lost])
-        return entry
 
     def _blame(
         self, pickler: NamespacePickler, name: str, value: Any, error: BaseException
     ) -> None:
         """C code failed.  Try the whole on a larger stack, then without the last object."""
-        if isinstance(error, RecursionError) and not pickler.deep:
+        if isinstance(error, RecursionError):
+            if pickler.deep:
+                self._whole[name] = describe(error)
             memory.deep[name] = id(value)
         elif is_change(error) and self._changing[name] < PATIENCE:
             self._changing[name] += 1  # a thread of the user's changes it meanwhile

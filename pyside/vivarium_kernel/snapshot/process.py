@@ -14,10 +14,12 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from . import libraries, live
-from .kinds import describe, import_name, is_by_name, top
-
+from .kinds import HEAP_TYPE, describe, dict_of, flags_of, is_by_name, is_own, mro_of, top
 
 KERNELS = ("vivarium_kernel", "ipykernel", "IPython", "asyncio", "tornado")
+
+
+ACCESSORS = ("Accessor", "CachedAccessor")  # pandas' own, by any version
 
 
 class Part(NamedTuple):
@@ -105,18 +107,44 @@ def read_recursion() -> int | None:
 def read_patches() -> Any:
     """Functions and classes of cells that were put into the modules they had imported."""
     namespace = live.namespace()
-    patches = {}
-    for module in {id(each): each for each in list(namespace.values())}.values():
-        if type(module) is ModuleType and is_by_name(module):
-            for name, value in list(vars(module).items()):
-                if type(value) is FunctionType and value.__globals__ is namespace:
-                    patches[import_name(module), name] = value
+    values = list(namespace.values())
+    modules = {id(each): each for each in values if type(each) is ModuleType}
+    patches: list[Any] = []
+    for module in modules.values():
+        if is_by_name(module):
+            patches += ((module, *patch) for patch in patches_of(vars(module), namespace))
+    for kind in library_classes(values):
+        patches += ((kind, *patch) for patch in patches_of(dict_of(kind), namespace))
     return patches or None
 
 
+def library_classes(values: list[Any]) -> list[type]:
+    """Of the values that have names; pandas' main ones even before there is a value."""
+    pandas = vars(sys.modules.get("pandas", sys))
+    kinds = {id(type(value)): type(value) for value in values}
+    main = (pandas.get(name) for name in ("DataFrame", "Series", "Index"))
+    kinds |= {id(kind): kind for kind in main if isinstance(kind, type)}
+    bases = {id(base): base for kind in kinds.values() for base in mro_of(kind)}
+    return [base for base in bases.values() if flags_of(base) & HEAP_TYPE and not is_own(base)]
+
+
+def patches_of(inside: Any, namespace: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Functions of cells, and accessors whose class is of a cell."""
+    found = []
+    for name, value in list(inside.items()):
+        if type(value) is FunctionType:
+            if value.__globals__ is namespace:
+                found.append((name, value))
+        elif type(value).__name__ in ACCESSORS and is_own(value._accessor):
+            found.append((name, value))
+    return found
+
+
 def write_patches(patches: Any) -> None:
-    for (module, name), value in patches.items():
-        setattr(sys.modules[module], name, value)
+    for owner, name, value in patches:
+        setattr(owner, name, value)
+        if type(value).__name__ in ACCESSORS:
+            owner._accessors.add(name)
 
 
 UNDERSCORES = ("_", "__", "___")

@@ -13,7 +13,8 @@ from ..streams import muted
 def quiet() -> Iterator[None]:
     trace, profile, collecting = sys.gettrace(), sys.getprofile(), gc.isenabled()
     sys.settrace(None)
-    sys.setprofile(None)
+    if callable(profile):  # one in C, such as cProfile's, could not be set again
+        sys.setprofile(None)
     gc.disable()  # a collection looks at every object, and a dump makes many short-lived ones
     try:
         with muted():
@@ -21,5 +22,6 @@ def quiet() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
-        sys.setprofile(profile)
+        if callable(profile):
+            sys.setprofile(profile)
         sys.settrace(trace)

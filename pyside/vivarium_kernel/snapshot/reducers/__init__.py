@@ -27,6 +27,8 @@ FAMILIES_MODULES = (
     "values",
     "memory",
     "sqlite_",
+    "tables",
+    "matplotlib_",
     "typing_",
     "generators",
     "numpy_",

@@ -93,6 +93,8 @@ def take_apart(kind: type) -> Any:
 
 def is_slot(value: object, kind: type) -> bool:
     descriptor = type(value) in (MemberDescriptorType, GetSetDescriptorType)
+    if full_name(type(value)) == "_ctypes.CField":
+        return True
     return descriptor and value.__objclass__ is kind  # type: ignore[attr-defined]
 
 
@@ -138,9 +140,16 @@ def silenced(kinds: list[type]) -> Iterator[None]:
             type.__setattr__(kind, name, value)
 
 
+def setter_of(kind: type) -> Any:
+    """type.__setattr__, or what a native metaclass has in its place."""
+    found = (dict_of(base).get("__setattr__") for base in mro_of(type(kind)))
+    return next(each for each in found if type(each) is types.WrapperDescriptorType)
+
+
 def fill_class(kind: type, parts: tuple[dict[str, Any], list[type]]) -> None:
     state, subclasses = parts
+    put = setter_of(kind)
     for name, value in state.items():
-        type.__setattr__(kind, name, value)
+        put(kind, name, value)
     for each in subclasses:
         abc.ABCMeta.register(kind, each)  # type: ignore[arg-type]

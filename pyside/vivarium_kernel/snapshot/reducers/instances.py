@@ -3,10 +3,11 @@
 
 import copyreg
 from collections.abc import Iterable
-from types import WrapperDescriptorType
+from contextlib import suppress
+from types import BuiltinFunctionType, WrapperDescriptorType
 from typing import Any, NamedTuple
 
-from ..kinds import dict_of, full_name, inherited, is_found_as, is_native, mro_of
+from ..kinds import dict_of, full_name, inherited, is_found_as, is_native, is_own, mro_of
 from . import Unkeepable
 from .containers import needs_care, take_items
 from .plain import is_named_tuple
@@ -14,25 +15,25 @@ from .states import set_state
 
 NEW_OBJECT = vars(copyreg)["__newobj__"]
 AS_OBJECTS = ("__reduce_ex__", "__reduce__", "__getstate__", "__class__")
+BUILTIN = (BuiltinFunctionType,)
 NOT_THERE = ("__getnewargs_ex__", "__getattr__")
 
 
 def is_plain(kind: type, sample: object) -> bool:
     """Its instances are a __dict__ and slots: the C pickler needs no help, and cannot fail."""
-    if kind in copyreg.dispatch_table:
+    if kind in copyreg.dispatch_table or issubclass(kind, (list, dict)):
         return False
     if any(inherited(kind, name) is not dict_of(object).get(name) for name in AS_OBJECTS):
         return False
     if any(inherited(kind, name) is not None for name in NOT_THERE) or intercepts(kind):
         return False
     getter = inherited(kind, "__getnewargs__")
-    if getter is not None and not is_named_tuple(kind, getter):
+    if makes_itself(kind) if getter is None else not is_named_tuple(kind, getter):
         return False
-    try:
+    with suppress(BaseException):
         object.__reduce_ex__(sample, 5)
-    except BaseException:
-        return False
-    return not issubclass(kind, (list, dict))
+        return True
+    return False
 
 
 def reduce_instance(pickler: Any, value: Any) -> Any:
@@ -46,10 +47,12 @@ def reduce_instance(pickler: Any, value: Any) -> Any:
     if type(reduced) is str:
         return by_name(value, reduced)
     check(reduced)
-    if reduced[0] is NEW_OBJECT and value.__class__ is not kind:
-        reduced = (make_object, *reduced[1:])  # a proxy that passes for another class
     parts = list(reduced) + [None] * (6 - len(reduced))
     facts = facts_of(pickler, kind)
+    if reduced[0] is NEW_OBJECT and facts.makes_itself:
+        parts[:2] = make_native, native_arguments(kind, value)
+    elif reduced[0] is NEW_OBJECT and value.__class__ is not kind:
+        parts[0] = make_object  # a proxy that passes for another class
     if facts.library:
         refuse_broken_handles(pickler, parts[2])
     if parts[5] is None and facts.care:
@@ -96,12 +99,14 @@ class Facts(NamedTuple):
     library: bool
     care: bool
     own_look_up: bool
+    makes_itself: bool
 
 
 def facts_of(pickler: Any, kind: type) -> Facts:
     if id(kind) not in pickler.facts:
         library = pickler.is_library(pickler.keep_alive(kind))
-        found = Facts(library, needs_care(kind), looks_up_by_itself(kind))
+        own_new = not library and makes_itself(kind)
+        found = Facts(library, needs_care(kind), looks_up_by_itself(kind), own_new)
         pickler.facts[id(kind)] = found
     known: Facts = pickler.facts[id(kind)]
     return known
@@ -146,6 +151,25 @@ def learn_lost(pickler: Any, value: Any) -> bool:
         return False
     pickler.native_lost[id(kind)] = kind
     return True
+
+
+def makes_itself(kind: type) -> bool:
+    """It has a __new__ of its own: that would want arguments, or count, or give another."""
+    return is_own(kind) and type(inherited(kind, "__new__")) is staticmethod
+
+
+def native_of(kind: type) -> Any:
+    return next(base for base in mro_of(kind) if type(dict_of(base).get("__new__")) in BUILTIN)
+
+
+def native_arguments(kind: type, value: Any) -> tuple[Any, ...]:
+    native = native_of(kind)
+    arguments = dict_of(native).get("__getnewargs__", lambda _: ())
+    return (native, kind, *arguments(value))
+
+
+def make_native(native: Any, kind: type, *args: Any) -> Any:
+    return native.__new__(kind, *args)
 
 
 def make_object(kind: type, *args: Any) -> Any:

@@ -112,7 +112,6 @@ def fill_store(store: Any, state: dict[str, Any]) -> None:
     vars(store).update(state)
 
 
-unkeepable("its timer and callbacks end with the process", "matplotlib.animation.Animation")
 unkeepable("a stream of batches cannot be rewound", "pyarrow.lib.RecordBatchReader")
 unkeepable(
     "a connection ends with its process",

@@ -13,7 +13,7 @@ from ..kinds import inherited
 from . import Unkeepable, family, named
 from .instances import reduce_instance
 
-SOLE = 3  # references to an array that only a view, a variable here and a call's argument hold
+SOLE = 3  # references to what only one array, a variable here and a call's argument hold
 SHARED_OWNERS = (bytearray, array.array, mmap.mmap)
 
 
@@ -25,9 +25,9 @@ def numpy() -> Any:
 
 @named("numpy.ndarray")
 def reduce_array(pickler: Any, value: Any) -> Any:
-    root = root_of(value)
+    root = root_of(pickler, value)
     if root is not value:
-        return reduce_view(value, root) if is_shared(value, root) else reduce_data(value)
+        return reduce_view(value, root)
     owner = value.base
     if type(owner) is memoryview:
         owner = owner.obj
@@ -36,16 +36,16 @@ def reduce_array(pickler: Any, value: Any) -> Any:
     return reduce_data(value)
 
 
-def root_of(value: Any) -> Any:
+def root_of(pickler: Any, value: Any) -> Any:
+    """The array whose memory it is; of memory that nobody else sees, it is the owner itself."""
     kind = numpy().ndarray
-    while isinstance(value.base, kind):
-        value = value.base
+    base = value.base
+    while isinstance(base, kind) and id(value) not in pickler.owners:
+        if sys.getrefcount(base) <= SOLE:
+            break
+        value, base = base, base.base
+    pickler.owners.add(id(value))  # from now on: this dump refers to its memory
     return value
-
-
-def is_shared(value: Any, root: Any) -> bool:
-    """Somebody else sees the same memory, so a copy would not be the same."""
-    return value.base is not root or sys.getrefcount(root) > SOLE + 1
 
 
 @family("numpy.ndarray")
@@ -54,11 +54,8 @@ def reduce_subclass(pickler: Any, value: Any) -> Any:
     for name in ("__reduce__", "__reduce_ex__", "__setstate__", "__getstate__"):
         if inherited(kind, name) is not inherited(base, name):
             return reduce_instance(pickler, value)
-    root = root_of(value)
-    if root is not value and is_shared(value, root):
-        reduced = reduce_view(value, root)
-    else:
-        reduced = reduce_data(value)
+    root = root_of(pickler, value)
+    reduced = reduce_view(value, root) if root is not value else reduce_data(value)
     state = getattr(value, "__dict__", None)
     return (*reduced[:2], state, None, None, fill) if state else reduced
 
@@ -146,7 +143,7 @@ def extent(root: Any) -> int:
 
 @family("numpy.memmap")
 def reduce_memmap(pickler: Any, value: Any) -> Any:
-    root = root_of(value)
+    root = root_of(pickler, value)
     if getattr(value, "_mmap", None) is None or getattr(root, "filename", None) is None:
         return reduce_subclass(pickler, value)
     if root is not value:
@@ -204,6 +201,11 @@ def reduce_ufunc(pickler: Any, value: Any) -> Any:
 
 def make_ufunc(function: Any, inputs: int, outputs: int, identity: Any) -> Any:
     return numpy().frompyfunc(function, inputs, outputs, identity=identity)
+
+
+@named("numpy.finfo")
+def reduce_finfo(pickler: Any, value: Any) -> Any:
+    return type(value), (value.dtype,)
 
 
 @named("numpy.nditer")

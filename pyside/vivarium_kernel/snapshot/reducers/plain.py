@@ -8,6 +8,7 @@ import fractions
 import uuid
 from typing import Any
 
+from ..kinds import dict_of, mro_of
 from . import as_it_is, exactly, family, named
 
 exactly(
@@ -28,4 +29,10 @@ NEW_ARGUMENTS: Any = vars(collections.namedtuple("Sample", "x"))["__getnewargs__
 
 def is_named_tuple(kind: type, getter: Any) -> bool:
     """Made by namedtuple(), with its own way to be pickled."""
-    return issubclass(kind, tuple) and getattr(getter, "__code__", None) is NEW_ARGUMENTS.__code__
+    if (
+        not issubclass(kind, tuple)
+        or getattr(getter, "__code__", None) is not NEW_ARGUMENTS.__code__
+    ):
+        return False
+    maker = next(base for base in mro_of(kind) if "__new__" in dict_of(base))
+    return dict_of(maker).get("__getnewargs__") is getter

@@ -3,6 +3,7 @@
 
 import contextvars
 import functools
+import gc
 import re
 import struct
 from typing import Any
@@ -53,9 +54,15 @@ ABSENT = "__vivarium_absent__"
 
 @exactly(contextvars.ContextVar)
 def reduce_variable(pickler: Any, variable: Any) -> Any:
-    value = variable.get(ABSENT)
+    default = [each for each in gc.get_referents(variable) if each is not variable.name][:1]
+    value = contextvars.copy_context().get(variable, ABSENT)
     state = () if value is ABSENT else (value,)
-    return contextvars.ContextVar, (variable.name,), state, None, None, set_variable
+    return make_variable, (variable.name, *default), state, None, None, set_variable
+
+
+def make_variable(name: str, *default: Any) -> Any:
+    options = {"default": default[0]} if default else {}
+    return contextvars.ContextVar(name, **options)
 
 
 def set_variable(variable: Any, state: tuple[Any, ...]) -> None:
