@@ -247,7 +247,6 @@ class KernelApp(IPKernelApp):
     def close(self) -> None:
         """Send what is left and close each socket in the thread that owns it."""
         linger_ms = 300
-        logging.disable()  # what libraries have to say about our closing is not output
         self.output.restore()
         self.output.end(self.crash_file.fileno())
         logging.disable()  # tornado complains of sockets that we close
