@@ -56,7 +56,7 @@ class Store:
             part = view[start : start + CHUNK]
             self._read_into(name, part)
             if digest(part) != name:
-                raise Damaged(name)
+                raise Damaged(f"chunk {name} is cut or changed")
         return data
 
     def map(self, size: int, chunks: Sequence[str]) -> Memory | bytearray:
@@ -89,7 +89,7 @@ class Store:
         fd = os.open(os.path.join(self._place, name), READ)
         if os.fstat(fd).st_size != size:  # beyond the end of a file lies SIGBUS
             os.close(fd)
-            raise Damaged(name)
+            raise Damaged(f"chunk {name} is cut or changed")
         return fd
 
     def _read_into(self, name: str, part: memoryview) -> None:
@@ -98,7 +98,7 @@ class Store:
             while part:
                 count = file.readinto(part)
                 if not count:
-                    raise Damaged(name)
+                    raise Damaged(f"chunk {name} is cut or changed")
                 part = part[count:]
 
     def _map_at(self, address: int, size: int, name: str) -> None:

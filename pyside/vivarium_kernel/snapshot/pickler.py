@@ -133,6 +133,7 @@ class NamespacePickler(pickle.Pickler):
         self.last: object = None  # what was reduced last: the first suspect
         self.native_lost = memory.native_lost
         self.tombs: dict[int, Lost] = {}
+        self.values: list[tuple[str, Any]] = []  # names and what they name
         self.facts: dict[int, Any] = {}  # for reducers: what is known of a type
         self.owners: set[int] = set()  # ids of arrays whose memory was written
         self.sharing: dict[Any, Any] = {}  # for reducers: what stands for what
@@ -311,6 +312,7 @@ class Attempts:
 
     def _run(self, sink: Sink) -> Dumped:
         pickler = NamespacePickler(sink, self._faults)
+        pickler.values = self._values
         try:
             return self._write_all(pickler)
         finally:

@@ -9,9 +9,10 @@ import pickle
 import sys
 from typing import Any
 
-from ..kinds import inherited
+from ..kinds import inherited, key_of
 from . import Unkeepable, family, named
 from .instances import reduce_instance
+from .torch_ import reduce_array_of_tensor
 
 SOLE = 3  # references to what only one array, a variable here and a call's argument hold
 SHARED_OWNERS = (bytearray, array.array, mmap.mmap)
@@ -29,6 +30,8 @@ def reduce_array(pickler: Any, value: Any) -> Any:
     if root is not value:
         return reduce_view(value, root)
     owner = value.base
+    if key_of(type(owner)) == "torch.Tensor":
+        return reduce_array_of_tensor(pickler, value)
     if type(owner) is memoryview:
         owner = owner.obj
     if type(owner) in SHARED_OWNERS and sys.getrefcount(owner) > SOLE:
