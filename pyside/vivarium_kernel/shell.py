@@ -57,7 +57,8 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
         self.displayhook.msg = None
 
     def count_from(self, cell: int) -> None:
-        """The next cell gets this number: in a workspace none comes twice."""
+        """The next cell gets this number, if not a higher one: none comes twice."""
+        cell = max(cell, self.execution_count)
         for cells in (self.history_manager.input_hist_parsed, self.history_manager.input_hist_raw):
             cells.extend([""] * (cell - len(cells)))
         self.execution_count = cell

@@ -157,10 +157,19 @@ class Restorer:
             if lost.name in damaged:
                 lost.why = DAMAGED
         comeback.names = sum(not is_history(name) for name in loaded.names)
-        comeback.failed = loaded.failed
+        comeback.failed = loaded.failed + self._mark_absent(found)
         comeback.cwd_gone = loaded.cwd_gone
         comeback.versions = different(found)
         self._carry(found, loaded)
+
+    def _mark_absent(self, found: Read) -> list[Lost]:
+        """Names whose values were never saved: who uses one shall hear why it is not there."""
+        namespace, absent = self._shell.user_ns, []
+        for row in found.left_out:
+            if row.name not in namespace:
+                namespace[row.name] = bury(row.what, row.why, row.name)
+                absent.append(Lost(row.name, row.what, row.why))
+        return absent
 
     def _buffers(self, found: Read) -> tuple[list[Any], Set[str]]:
         """Every buffer, and the names of which one is not there."""
@@ -177,8 +186,8 @@ class Restorer:
     def _carry(self, found: Read, loaded: Loaded) -> None:
         """What could not be restored stays in its generation: the next ones say in which."""
         namespace, omissions = self._shell.user_ns, self._writer.omissions
-        for row in found.carried:
-            if row.name in namespace:
+        for row in found.left_out:
+            if row.carried and row.name in namespace:
                 omissions.carry(row.name, namespace[row.name], row)
         for lost in loaded.failed:
             if lost.name in namespace and lost.name in found.bytes_of:

@@ -149,7 +149,7 @@ class Read:
     bytes_of: dict[str, int]
     hashes: dict[str, str]
     cells: dict[str, int]
-    carried: list[LeftOut]
+    left_out: list[LeftOut]
 
     def size(self) -> int:
         return sum(piece.size for piece in (self.stream, *self.buffers))
@@ -183,7 +183,7 @@ def parse(found: dict[str, Any]) -> Read:
         bytes_of={row["name"]: int(row["bytes"]) for row in rows},
         hashes={row["name"]: str(row["hash"]) for row in rows},
         cells={row["name"]: int(row["cell"]) for row in rows},
-        carried=[LeftOut(**row) for row in found["left_out"] if row.get("carried")],
+        left_out=[LeftOut(**row) for row in found["left_out"]],
     )
 
 
