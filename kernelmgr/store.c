@@ -36,7 +36,7 @@ struct store {
 	struct loop_watch *watch;
 	int socket; /* borrowed from watch */
 	struct buf in, out;
-	bool resting; /* ends its helper with the last answer */
+	bool resting;            /* ends its helper with the last answer */
 	STAILQ_HEAD(, job) jobs; /* job::link; sent or in out, oldest first */
 	struct loop_timer sending;
 };
