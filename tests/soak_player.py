@@ -260,6 +260,8 @@ class Player:
             mine = words[0] == self.token
             fits = mine or words[0] == "nothing"
             self.world.check(fits, f"{pending.what}: FOREIGN NAMESPACE: {words[0]}")
+            back = mine or "restored, as after" not in notice
+            self.world.check(back, f"{pending.what}: said to be restored: {result.text[:300]}")
             if self.held == pending.generation and not told:
                 same = mine and int(words[1]) == self.count + 1
                 was = f"n was {self.count}, now {words[:2]}, and nobody said why"

@@ -14,7 +14,9 @@ from harness import REPO, Daemon, children_of, exchange, is_alive, read_proc, wa
 from soak_player import Player
 
 REST_S = 45  # for what goes on by itself after the last answer
-STATE_MAX = 1 << 20  # bytes of the state directory; its journal starts anew at 256 KB
+# Bytes of the state directory: in each workspace 20 generations of a small namespace; the
+# journal starts anew at 256 KB.
+STATE_MAX = 64 << 20
 # The heap may grow by so much between two rests: once, and for each move that was played.
 HEAP_ONCE, HEAP_PER_MOVE = 64 << 10, 20
 
