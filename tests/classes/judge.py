@@ -202,6 +202,7 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)  # cases write files
         for line in sys.stdin:
             out.write(dumps(settle(shell, loads(line), place)) + "\n")
 
