@@ -34,6 +34,7 @@ dump: Any = importlib.import_module(f"{snapshot}.pickler").dump
 tombstone: Any = importlib.import_module(f"{snapshot}.tombstone")
 
 LIMIT_S = 90
+LOOK_S = 20
 SMALL = 65536
 SHOWN = 400  # characters of a difference
 Case = dict[str, Any]
@@ -62,7 +63,7 @@ class File:
         pass
 
 
-def in_child(work: Callable[[], Facts]) -> Facts:
+def in_child(work: Callable[[], Facts], limit_s: float = LIMIT_S) -> Facts:
     """What `work` returns in a process of its own, or how that process ended."""
     reading, writing = os.pipe()
     pid = os.fork()
@@ -81,7 +82,7 @@ def in_child(work: Callable[[], Facts]) -> Facts:
     os.close(writing)
     answer = b""
     with os.fdopen(reading, "rb", buffering=0) as file:
-        while select.select([file], [], [], LIMIT_S)[0]:
+        while select.select([file], [], [], limit_s)[0]:
             piece = file.read(65536)
             if not piece:
                 break
@@ -90,7 +91,7 @@ def in_child(work: Callable[[], Facts]) -> Facts:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            return {"end": f"hangs for {LIMIT_S} s"}
+            return {"end": f"hangs for {limit_s} s"}
     _, status = os.waitpid(pid, 0)
     with contextlib.suppress(ProcessLookupError):  # what the case left running
         os.killpg(pid, signal.SIGKILL)
@@ -124,7 +125,7 @@ def before(shell: Any, case: Case, path: str) -> Facts:
         random.setstate(state)
         return evaluate(shell, case["probe"])
 
-    first = in_child(look)
+    first = in_child(look, LOOK_S)
     sinks: list[File] = []
 
     def sink() -> File:
@@ -135,7 +136,10 @@ def before(shell: Any, case: Case, path: str) -> Facts:
     with open(path, "wb") as file:
         pickle.dump((dumped, bytes(sinks[-1].stream), sinks[-1].buffers), file)
     lost = [f"{each.name}: {each.what}: {each.why}" for e in dumped.entries for each in e.lost]
-    return {"first": first, "then": evaluate(shell, case["probe"]), "lost": lost}
+    then = evaluate(shell, case["probe"])
+    if "end" in first:  # some thread pools do not survive a fork
+        first = then
+    return {"first": first, "then": then, "lost": lost}
 
 
 def after(shell: Any, case: Case, path: str) -> Facts:
@@ -202,6 +206,7 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)  # cases write files
         for line in sys.stdin:
             out.write(dumps(settle(shell, loads(line), place)) + "\n")
 

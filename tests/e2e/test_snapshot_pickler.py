@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import linecache
 import pickle
 import signal
 import sys
@@ -372,6 +373,25 @@ def test_a_stream_that_is_damaged_costs_one_name() -> None:
     assert (found["a"], found["c"]) == ([1, 2], "end")
     assert type(found["b"]) is Tombstone
     assert [each.name for each in loaded.failed] == ["b"]
+
+
+def test_code_of_another_python_is_compiled_from_its_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = (
+        "def f(a):\n    return a + k\nk = 2\ng = (i for i in 'ab')\ntwo = lambda: 1, lambda: 2\n"
+    )
+    lines = source.splitlines(True)
+    monkeypatch.setitem(linecache.cache, "cell", (len(source), None, lines, "cell"))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, "cell", "exec"), names)
+    dumped, memory = dumped_from(names)
+    for module in (ours("reducers.functions"), ours("reducers.generators")):
+        monkeypatch.setattr(module, "MINOR", (3, 99))
+    found, loaded = loaded_from(dumped, memory)
+    assert found["f"](1) == 3
+    assert {each.name for each in loaded.failed} == {"g", "two"}  # which lambda is not known
+    assert type(found["g"]) is Tombstone
 
 
 def test_large_bytes_go_beside_the_stream() -> None:

@@ -2,10 +2,14 @@
 """A namespace as bytes and back.
 
 records     what the parts hand to each other
-pickler     dump(): namespace to stream
+pickler     dump(): namespace to stream, tried until it can be written
+dissect     the pickler itself: a reducer for each object, or a tombstone
+stream      what stands between it and the sink
 loader      load(): stream to namespace, name by name
 salvage     the slow way to load one name of which a part cannot be loaded
-process     what a session is beside its names: directory, random generators, options
+process     what a session is beside its names: directory, environment, the shell
+libraries   random generators and options of libraries
+resume      code that starts a generator in the middle
 kinds       what can be known about an object without running its code
 singletons  the objects of libraries that are one of a kind
 tombstone   what stands for a value that could not be kept

@@ -80,8 +80,12 @@ def is_found_as(value: object, module: str, path: str) -> bool:
     found: Any = sys.modules.get(module)
     if "<" in path or not isinstance(found, ModuleType) or not is_loadable(found, module):
         return False
+    first, *rest = path.split(".")
+    if first not in found.__dict__:  # its __getattr__ may import
+        return False
     try:
-        for part in path.split("."):
+        found = found.__dict__[first]
+        for part in rest:
             found = getattr(found, part)
     except Exception:
         return False

@@ -152,6 +152,8 @@ def kind_made(function: Any, arguments: Any) -> Any:
         return function
     if arguments and isinstance(arguments[0], type):
         return arguments[0]
+    if is_ours(function):  # make_code, open_text: what it makes
+        return function.__name__.partition("_")[2] or "value"
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', 'value')}"
 
 

@@ -16,6 +16,8 @@ EXACT: dict[type, Reducer] = {}
 NAMED: dict[str, Reducer] = {}  # "module.Class", that class only
 FAMILIES: dict[str, Reducer] = {}  # "module.Class" and what is derived from it
 FAMILIES_MODULES = (
+    "anchors",
+    "buffers",
     "plain",
     "functions",
     "classes",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Functions, their code and their closures, by value and bound to the live namespace."""
 
+import ast
 import importlib
 import linecache
 import marshal
@@ -82,15 +83,35 @@ def find(module: str, path: str) -> Any:
 
 @exactly(CodeType)
 def reduce_code(pickler: Any, code: CodeType) -> Any:
-    return make_code, (marshal.dumps(code, MARSHAL_VERSION), MINOR, pickler.source_of(code))
+    place = (code.co_name, code.co_firstlineno)
+    return make_code, (marshal.dumps(code, MARSHAL_VERSION), MINOR, pickler.source_of(code), place)
 
 
-def make_code(data: bytes, minor: tuple[int, int], source: tuple[str, int, str] | None) -> Any:
+def make_code(
+    data: bytes, minor: tuple[int, int], source: tuple[str, int, str] | None, place: tuple[str, int]
+) -> Any:
     if source is not None:
         remember_source(*source)
-    if tuple(minor) != MINOR:
+    if tuple(minor) == MINOR:
+        return marshal.loads(data)
+    found = None if source is None else compile_again(source, place)
+    if found is None:
         raise ValueError(f"it was compiled by Python {minor[0]}.{minor[1]}")
-    return marshal.loads(data)
+    return found
+
+
+def compile_again(source: tuple[str, int, str], place: tuple[str, int]) -> CodeType | None:
+    """The code of that name and line, by this version of Python, if there is only one."""
+    filename, _, text = source
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    whole: CodeType = compile(text, filename, "exec", flags, dont_inherit=True)
+    waiting, found = [whole], []
+    while waiting:
+        code = waiting.pop()
+        if (code.co_name, code.co_firstlineno) == place:
+            found.append(code)
+        waiting += (each for each in code.co_consts if type(each) is CodeType)
+    return found[0] if len(found) == 1 else None
 
 
 def remember_source(filename: str, number: int, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..resume import Resume, is_tried, resuming, slots, stack_depths, yield_before
 from . import Unkeepable, exactly
-from .functions import make_function, whose_globals
+from .functions import MINOR, make_function, whose_globals
 
 
 @exactly(GeneratorType)
@@ -78,7 +78,7 @@ def take_apart(generator: Any, code: CodeType, frame: Any, started: bool) -> Any
         values = [found[slot] for slot in filled]
         cells = [found[slot] for slot in range(own, len(names))]
     function = (whose_globals(frame.f_globals), generator.__name__, tuple(cells))
-    place = (at, filled, len(stack), started)
+    place = (at, filled, len(stack), started, MINOR)
     made = (written, function, generator.__qualname__, place)
     return make_generator, made, [*values, *reversed(stack)], None, None, start
 
@@ -112,7 +112,9 @@ def referents(generator: Any, code: CodeType) -> list[Any]:
 
 def make_generator(code: CodeType, function: Any, qualname: str, place: Any) -> Any:
     whose, name, cells = function
-    at, filled, depth, started = place
+    at, filled, depth, started, minor = place
+    if tuple(minor) != MINOR:
+        raise ValueError(f"it stood in code of Python {minor[0]}.{minor[1]}")
     again = resuming(code, at, filled, depth, started)
     generator = make_function(again, whose, name, cells or None)()
     generator.__name__, generator.__qualname__ = name, qualname

@@ -154,8 +154,9 @@ def learn_lost(pickler: Any, value: Any) -> bool:
 
 
 def makes_itself(kind: type) -> bool:
-    """It has a __new__ of its own: that would want arguments, or count, or give another."""
-    return is_own(kind) and type(inherited(kind, "__new__")) is staticmethod
+    """It has a __new__ of a cell: that would want arguments, or count, or give another."""
+    maker = next(base for base in mro_of(kind) if "__new__" in dict_of(base))
+    return type(dict_of(maker)["__new__"]) is staticmethod and is_own(maker)
 
 
 def native_of(kind: type) -> Any:

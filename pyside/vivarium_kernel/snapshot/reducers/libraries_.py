@@ -2,9 +2,11 @@
 """Types of other libraries that have no pickle, or one that loses something."""
 
 import importlib
+import io
 from typing import Any
 
 from . import Unkeepable, family, named, unkeepable
+from .instances import reduce_instance
 
 
 @named("rdkit.Chem.rdchem.Mol")
@@ -24,6 +26,19 @@ def reduce_key_point(pickler: Any, point: Any) -> Any:
 def reduce_match(pickler: Any, match: Any) -> Any:
     names = ("queryIdx", "trainIdx", "imgIdx", "distance")
     return type(match), tuple(getattr(match, name) for name in names)
+
+
+@named("PIL.ImageFont.FreeTypeFont")
+def reduce_font(pickler: Any, font: Any) -> Any:
+    """One that was read from memory has no file to be read from again."""
+    data = getattr(font, "font_bytes", None)
+    if not data:
+        return reduce_instance(pickler, font)
+    return make_font, (data, font.size, font.index, font.encoding, font.layout_engine)
+
+
+def make_font(data: bytes, *how: Any) -> Any:
+    return importlib.import_module("PIL.ImageFont").FreeTypeFont(io.BytesIO(data), *how)
 
 
 @family("zmq.sugar.context.Context")

@@ -189,7 +189,7 @@ def make_flat(base: Any, index: int) -> Any:
 
 @named("numpy.ufunc")
 def reduce_ufunc(pickler: Any, value: Any) -> Any:
-    from ..pickler import memory
+    from ..dissect import memory
     from .functions import find
 
     memory.singletons.has(type(value))
