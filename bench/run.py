@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Measures the release build against its peers and writes docs/bench.md.
 
-usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts ...]
+usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|snapshots ...]
 
 Each comparison is made within one run, in turn, and is told as a ratio; no test depends
-on it.  Naming some measures only those, and prints without writing.
+on it.  Naming some measures only those, and prints without writing; so does BENCH_QUICK=1,
+which makes the data of saved states small, to try the bench itself.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pathlib import Path
 import cells
 import memory
 import pings
+import snapshot_room
+import snapshots
 import starts
 from harness import REPO
 from peers import NODE, PYTHON, SDK, Server, await_quiet, daemon, sdk_server
@@ -91,6 +94,7 @@ MEASURES: dict[str, Callable[[Path, Path], list[Section]]] = {
     "pings": run_pings,
     "memory": run_memory,
     "starts": run_starts,
+    "snapshots": snapshots.measure,
 }
 
 
@@ -100,6 +104,9 @@ def main(arguments: list[str]) -> int:
     chosen = arguments[1:] or list(MEASURES)
     if not SDK.exists() and {"pings", "memory"} & set(chosen):
         print("the SDK's server is not there: npm's registry was out of reach at set-up")
+        return 1
+    if "snapshots" in chosen and snapshot_room.missing():
+        print(f"not installed, PyPI was out of reach: {', '.join(snapshot_room.missing())}")
         return 1
     parts = [
         "# Measured\n\nWritten by `make bench`: each figure stands beside a peer or a limit that "
@@ -115,7 +122,7 @@ def main(arguments: list[str]) -> int:
                 )
                 parts.append(section.markdown())
                 print(parts[-1], flush=True)
-    if not arguments[1:]:
+    if not arguments[1:] and not snapshot_room.QUICK:
         DOCUMENT.write_text("\n".join(parts))
     return 0
 
