@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import cells
@@ -27,7 +27,7 @@ import snapshot_room
 import snapshots
 import starts
 from harness import REPO
-from peers import NODE, PYTHON, SDK, Server, await_quiet, daemon, sdk_server
+from peers import NODE, PYTHON, SDK, Server, await_quiet, busy_elsewhere, daemon, sdk_server
 from table import Section
 
 DOCUMENT = REPO / "docs/bench.md"
@@ -78,10 +78,10 @@ def run_pings(program: Path, place: Path) -> list[Section]:
         return [pings.measure([Server("vivarium", ours.port, ours.pid), one, two])]
 
 
-def run_memory(program: Path, place: Path) -> list[Section]:
+def run_memory(program: Path, place: Path) -> Iterator[Section]:
     with daemon(place / "memory", program) as ours, sdk_server("sse") as peer:
-        idle = memory.measure_idle(ours, peer)
-    return [idle, memory.measure_flood(lambda: daemon(place / "flood", program))]
+        yield memory.measure_idle(ours, peer)
+    yield memory.measure_flood(lambda: daemon(place / "flood", program))
 
 
 def run_starts(program: Path, place: Path) -> list[Section]:
@@ -89,7 +89,7 @@ def run_starts(program: Path, place: Path) -> list[Section]:
         return [starts.measure(ours)]
 
 
-MEASURES: dict[str, Callable[[Path, Path], list[Section]]] = {
+MEASURES: dict[str, Callable[[Path, Path], Iterable[Section]]] = {
     "cells": run_cells,
     "pings": run_pings,
     "memory": run_memory,
@@ -122,6 +122,7 @@ def main(arguments: list[str]) -> int:
                 )
                 parts.append(section.markdown())
                 print(parts[-1], flush=True)
+                share = busy_elsewhere()
     if not arguments[1:] and not snapshot_room.QUICK:
         DOCUMENT.write_text("\n".join(parts))
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness import wait_until
@@ -25,6 +26,13 @@ class Thing:
 things = [Thing(i) for i in range(%d)]
 """
 CHANGE = "things[0].number += 1"
+DUMPS = """
+import pickle, time
+began = time.perf_counter()
+size = len(pickle.dumps(things, protocol=5))
+took = time.perf_counter() - began
+took
+"""
 
 
 class Objects:
@@ -73,29 +81,29 @@ class Objects:
         self.settle()
         return took, used
 
-    def begins(self) -> float:
-        """Seconds from the words of a request to come until its code begins."""
-        start = time.perf_counter()
+    def begins(self) -> tuple[float, float]:
+        """Seconds from the words of a request to come until its code begins; of the processor."""
+        before, start = processor_s(self.kernel.process.pid), time.perf_counter()
         if self.store:
             self.kernel.order("yield")
         request = self.kernel.send_cell("pass")
         self.kernel.wait_report(f"run {request}", LIMIT_S)
         took = time.perf_counter() - start
+        used = processor_s(self.kernel.process.pid) - before
         self._note(self.kernel.finish(request, LIMIT_S))
-        return took
+        return took, used
 
-    def probe(self, delay_s: float) -> tuple[float, bool]:
-        """A request so long after the change; also: it came before the save had ended."""
+    def probe(self, delay_s: float) -> tuple[float, float] | None:
+        """A request so long after the change; None: the save has ended before."""
         self.run(CHANGE)
         time.sleep(delay_s)
-        took = self.begins()
-        if self.store is None:
-            return took, False
-        lines = self.kernel.reports.decode().split("\n")
-        last_run = max(i for i, line in enumerate(lines) if line.startswith("run "))
-        interrupted = self._saved() not in lines[:last_run]
+        saved = self.store is not None and self.store.complete()
+        found = self.begins()
         self.settle()
-        return took, interrupted
+        return None if saved else found
+
+    def dumps(self) -> list[float]:
+        return [float(self.kernel.run(DUMPS, LIMIT_S).text) for _ in range(LIBRARY_CELLS)]
 
     def forced(self) -> float:
         """The request that comes when the save has given way as often as it does."""
@@ -103,50 +111,75 @@ class Objects:
         for _ in range(GIVES_WAY):
             time.sleep(2 * IDLE_S)
             self.begins()
-        took = self.begins()
+        took, _ = self.begins()
         self.settle()
         return took
 
 
-def measure(place: Path, shelf: Path) -> Section:
+def measure(place: Path, shelf: Path) -> Iterator[Section]:
     store = Store(place / "objects-store", PYTHON)
     ours, plain = Objects(place / "objects", store), Objects(place / "objects-off", None)
     try:
         saves = [ours.save() for _ in range(SAVES)]
-        longest_save = max(took for took, _ in saves)
-        begins, undisturbed = [], []
-        for i in range(PROBES):
-            delay_s = IDLE_S + longest_save * i / PROBES
-            begins.append(ours.probe(delay_s))
-            undisturbed.append(plain.probe(IDLE_S)[0])
-        forced = [ours.forced() for _ in range(FORCED)]
-        libraries = {name: with_library(plain, shelf, name, place) for name in LIBRARIES}
+        yield tell_saves(saves, plain, shelf, place)
+        yield measure_requests(ours, plain, max(took for took, _ in saves))
     finally:
         ours.kernel.close()
         plain.kernel.close()
-    meanwhile = [took for took, interrupted in begins if interrupted]
-    assert meanwhile, "no request came during a save"
-    section = Section(f"Saved states: {COUNT:,} small objects", ["", "median", "longest"])
-    rows = {
-        "from the reply until the state is saved, nothing else to do": [s for s, _ in saves],
-        "(of that, processor time of the kernel)": [used for _, used in saves],
-        "a request that comes during the save begins after": meanwhile,
-        f"one that comes when the save has given way {GIVES_WAY} times": forced,
-        "one to a kernel that saves nothing": undisturbed,
-    }
-    for name, found in libraries.items():
-        rows[f"`{name}` after each cell: until the reply to `pass`"] = found
-    for words, found in rows.items():
-        section.row(words, ms(statistics.median(found)), ms(max(found)))
-    section.notes.append(
-        f"A list of {COUNT:,} instances with an int and a str, one of them changed before each"
-        f" save; {SAVES} saves; {len(meanwhile)} of {PROBES} requests, at moments spread over a save,"
-        " came during one. A request begins when the kernel says so before the first line of its"
-        " code. Straight over ZeroMQ."
+
+
+def tell_saves(
+    saves: Sequence[tuple[float, float]], plain: Objects, shelf: Path, place: Path
+) -> Section:
+    section = Section(
+        f"Saved states: {COUNT:,} small objects", ["", "median", "longest", "against `pickle`"]
     )
-    saved = statistics.median(took for took, _ in saves)
-    section.goal("saved within 0.6 s", saved <= 0.6)
-    section.goal("gives way within 15 ms, at the longest", max(meanwhile) <= 0.015)
+    times = [took for took, _ in saves]
+    rows = {
+        "`pickle.dumps` of the list": plain.dumps(),
+        "vivarium: from a reply until its state is saved": times,
+        "(of that, processor time of the kernel)": [used for _, used in saves],
+    }
+    for name in LIBRARIES:
+        words = f"`{name}` after each cell: until the reply to `pass`"
+        rows[words] = with_library(plain, shelf, name, place)
+    add_rows(section, rows)
+    section.notes.append(
+        "A list of instances with an int and a str; one of them is changed before each save."
+        f" {SAVES} saves while no request comes, {LIBRARY_CELLS} of each other."
+    )
+    section.goal("saved within 0.6 s", statistics.median(times) <= 0.6)
+    return section
+
+
+def measure_requests(ours: Objects, plain: Objects, save_s: float) -> Section:
+    begins, undisturbed = [], []
+    for i in range(PROBES):
+        begins.append(ours.probe(IDLE_S + save_s * i / PROBES))
+        undisturbed.append(plain.probe(IDLE_S))
+    forced = [ours.forced() for _ in range(FORCED)]
+    meanwhile = [found for found in begins if found]
+    assert meanwhile, "no request came during a save"
+    section = Section(
+        f"Saved states: how soon a request begins while {COUNT:,} objects are saved",
+        ["", "median", "longest", "against the first"],
+    )
+    add_rows(
+        section,
+        {
+            "in a kernel that saves nothing": [found[0] for found in undisturbed if found],
+            "vivarium: it comes during a save": [took for took, _ in meanwhile],
+            "(of that, processor time of the kernel)": [used for _, used in meanwhile],
+            f"vivarium: the save has given way {GIVES_WAY} times before": forced,
+        },
+    )
+    section.notes.append(
+        f"{len(meanwhile)} of {PROBES} requests, at moments spread over the longest save, came"
+        " during one; a request begins when the kernel says so, before the first line of its code."
+        " Straight over ZeroMQ, with the daemon's notice before it."
+    )
+    longest = max(took for took, _ in meanwhile)
+    section.goal("gives way within 15 ms, at the longest", longest <= 0.015)
     return section
 
 
@@ -157,5 +190,11 @@ def with_library(plain: Objects, shelf: Path, library: str, place: Path) -> list
     return times
 
 
-def ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.1f} ms"
+def add_rows(section: Section, rows: Mapping[str, Sequence[float]]) -> None:
+    """Seconds; each against the first row."""
+    base = statistics.median(next(iter(rows.values())))
+    for words, found in rows.items():
+        middle = statistics.median(found)
+        section.row(
+            words, f"{middle * 1e3:.1f} ms", f"{max(found) * 1e3:.1f} ms", f"{middle / base:.2f}"
+        )

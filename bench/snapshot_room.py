@@ -20,6 +20,7 @@ QUICK = bool(os.environ.get("BENCH_QUICK"))  # to try the bench itself
 SMALL_MB, BIG_MB = (16, 64) if QUICK else (100, 1024)
 LIBRARIES = ("cloudpickle", "dill")
 LIMIT_S = 120
+CELL_S = 300  # a library may take that long
 # Half of it is a frame, a quarter an array of floats, a quarter one of bytes.
 DATA = """
 import numpy as np, pandas as pd
@@ -48,7 +49,7 @@ class Room:
         self.daemon = running
         self.connection = Connection(running.port)
         self.connection.initialize()
-        self._trivial = self.connection.cell("pass")
+        self._trivial = self.connection.cell("pass", CELL_S)
         self.body = b""  # of the newest answer
 
     def once(self) -> float:
@@ -61,7 +62,7 @@ class Room:
 
     def run(self, code: str) -> dict[str, Any]:
         """A cell, which must succeed; returns what the answer says of it."""
-        _, self.body = self.connection.exchange(self.connection.cell(code, timeout_s=300))
+        _, self.body = self.connection.exchange(self.connection.cell(code, CELL_S))
         return self.answer()
 
     def answer(self) -> dict[str, Any]:

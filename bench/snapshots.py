@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import snapshot_disk
@@ -55,10 +55,10 @@ hashing
 """
 
 
-def measure(program: Path, place: Path) -> list[Section]:
+def measure(program: Path, place: Path) -> Iterator[Section]:
+    """Each when it is asked for: the caller looks who else uses the machine in between."""
     shelf = make_shelf(place)
     added = Added()
-    sections = [added.section]
     for size_mb in (SMALL_MB, BIG_MB):
         with (
             room(place / f"saved-{size_mb}", program, size_mb) as ours,
@@ -67,12 +67,12 @@ def measure(program: Path, place: Path) -> list[Section]:
             costs = added.measure(ours, off, size_mb, shelf, place / f"others-{size_mb}")
             if size_mb == BIG_MB:
                 added.judge()
-                sections.append(measure_work(ours, off, costs))
+                yield added.section
+                yield measure_work(ours, off, costs)
                 pickled = snapshot_restore.dump(place)
-                sections.append(snapshot_restore.measure(ours, off, place, pickled))
-    sections.append(snapshot_objects.measure(place, shelf))
-    sections.append(snapshot_disk.measure(program, place, pickled.stat().st_size))
-    return sections
+                yield snapshot_restore.measure(ours, off, place, pickled)
+    yield from snapshot_objects.measure(place, shelf)
+    yield snapshot_disk.measure(program, place, pickled.stat().st_size)
 
 
 def run_for(where: Room, seconds: float, pause: float, least: int = 1) -> list[float]:
@@ -201,7 +201,7 @@ def per_cell(where: Room, used: Callable[[], float]) -> float:
 
 
 def store_s(daemon: Daemon) -> float:
-    pids: Sequence[int] = children_of(daemon.pid)
+    pids = children_of(daemon.pid)
     return sum(processor_s(pid) for pid in pids if read_proc(pid, "comm") == STORE)
 
 
