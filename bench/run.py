@@ -106,7 +106,7 @@ def main(arguments: list[str]) -> int:
         print("the SDK's server is not there: npm's registry was out of reach at set-up")
         return 1
     if "snapshots" in chosen and snapshot_room.missing():
-        print(f"not installed, PyPI was out of reach: {', '.join(snapshot_room.missing())}")
+        print("not there, see requirements-dev.txt:", *snapshot_room.missing())
         return 1
     parts = [
         "# Measured\n\nWritten by `make bench`: each figure stands beside a peer or a limit that "
