@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Measures the release build against its peers and writes docs/bench.md.
 
-usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts ...]
+usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|snapshots ...]
 
 Each comparison is made within one run, in turn, and is told as a ratio; no test depends
-on it.  Naming some measures only those, and prints without writing.
+on it.  Naming some measures only those, and prints without writing; so does BENCH_QUICK=1,
+which makes the data of saved states small, to try the bench itself.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import cells
 import memory
 import pings
+import snapshot_room
+import snapshots
 import starts
 from harness import REPO
-from peers import NODE, PYTHON, SDK, Server, await_quiet, daemon, sdk_server
+from peers import NODE, PYTHON, SDK, Server, await_quiet, busy_elsewhere, daemon, sdk_server
 from table import Section
 
 DOCUMENT = REPO / "docs/bench.md"
@@ -75,10 +78,10 @@ def run_pings(program: Path, place: Path) -> list[Section]:
         return [pings.measure([Server("vivarium", ours.port, ours.pid), one, two])]
 
 
-def run_memory(program: Path, place: Path) -> list[Section]:
+def run_memory(program: Path, place: Path) -> Iterator[Section]:
     with daemon(place / "memory", program) as ours, sdk_server("sse") as peer:
-        idle = memory.measure_idle(ours, peer)
-    return [idle, memory.measure_flood(lambda: daemon(place / "flood", program))]
+        yield memory.measure_idle(ours, peer)
+    yield memory.measure_flood(lambda: daemon(place / "flood", program))
 
 
 def run_starts(program: Path, place: Path) -> list[Section]:
@@ -86,11 +89,12 @@ def run_starts(program: Path, place: Path) -> list[Section]:
         return [starts.measure(ours)]
 
 
-MEASURES: dict[str, Callable[[Path, Path], list[Section]]] = {
+MEASURES: dict[str, Callable[[Path, Path], Iterable[Section]]] = {
     "cells": run_cells,
     "pings": run_pings,
     "memory": run_memory,
     "starts": run_starts,
+    "snapshots": snapshots.measure,
 }
 
 
@@ -100,6 +104,9 @@ def main(arguments: list[str]) -> int:
     chosen = arguments[1:] or list(MEASURES)
     if not SDK.exists() and {"pings", "memory"} & set(chosen):
         print("the SDK's server is not there: npm's registry was out of reach at set-up")
+        return 1
+    if "snapshots" in chosen and snapshot_room.missing():
+        print("not there, see requirements-dev.txt:", *snapshot_room.missing())
         return 1
     parts = [
         "# Measured\n\nWritten by `make bench`: each figure stands beside a peer or a limit that "
@@ -115,7 +122,8 @@ def main(arguments: list[str]) -> int:
                 )
                 parts.append(section.markdown())
                 print(parts[-1], flush=True)
-    if not arguments[1:]:
+                share = busy_elsewhere()
+    if not arguments[1:] and not snapshot_room.QUICK:
         DOCUMENT.write_text("\n".join(parts))
     return 0
 
