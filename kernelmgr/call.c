@@ -112,6 +112,7 @@ void call_destroy(struct call **self)
 		return;
 	loop_timer_stop(&dead->deadline);
 	workspace_forget(dead->workspace, dead);
+	branch_drop(dead->workspace, dead);
 	pictures_destroy(&dead->pictures);
 	json_decref(dead->back);
 	files_list_finish(&dead->wrote);
@@ -143,6 +144,7 @@ static void deliver(void *arg)
 	    .workspace = &self->after,
 	    .duration_us = self->ended_us - self->started_us,
 	    .cell = self->cell,
+	    .branch = self->options.branch,
 	    .back = self->back,
 	};
 
@@ -170,6 +172,7 @@ static void leave_queue(struct call *self)
 {
 	TAILQ_REMOVE(&self->workspace->calls, self, link);
 	self->workspace->waiting--;
+	branch_drop(self->workspace, self);
 	TAILQ_INSERT_TAIL(&self->workspace->finishing, self, link);
 }
 
@@ -479,6 +482,15 @@ void call_on_back(const json_t *answer, void *arg)
 		finish(self, "went back");
 	}
 	workspace_pump(workspace);
+}
+
+void call_on_branched(struct call *self, const json_t *answer)
+{
+	self->back = json_incref((json_t *)(uintptr_t)answer);
+	self->end = CALL_OK;
+	leave_queue(self);
+	finish(self, "branched");
+	workspace_pump(self->workspace);
 }
 
 /* A reply can be far ahead of the output: what the kernel has printed waits in its

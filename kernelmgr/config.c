@@ -75,8 +75,8 @@ static const struct opt options[] = {
 	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
     {"tools", OPT_TEXT, TEXT(tools),
      .fallback = "run_python,undo,list_files,read_text_file",
-     .help = "Tools offered, separated by commas; there are also restore, history and "
-	     "diff."},
+     .help = "Tools offered, separated by commas; there are also restore, history, "
+	     "diff and branch."},
     {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
      .help = "Calls that may wait in one workspace."},
     {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",

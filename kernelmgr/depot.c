@@ -115,9 +115,10 @@ void depot_add(struct depot *self, struct manifest *manifest)
 int depot_write_head(struct depot *self, struct err *err)
 {
 	json_auto_t *root = json_pack(
-	    "{si sI sI sI sI s[] sO}", "v", 1, "head", (json_int_t)self->head, "before",
-	    (json_int_t)self->before, "last", (json_int_t)self->last, "last_cell",
-	    (json_int_t)self->last_cell, "generations", "skip", self->skip);
+	    "{si sI sI sI sI s[] sO ss sI}", "v", 1, "head", (json_int_t)self->head,
+	    "before", (json_int_t)self->before, "last", (json_int_t)self->last,
+	    "last_cell", (json_int_t)self->last_cell, "generations", "skip", self->skip,
+	    "origin", self->origin, "origin_last", (json_int_t)self->origin_last);
 	json_t *list = json_object_get(root, "generations");
 	owned(buf_finish) struct buf text = {0}, file = {0};
 	char mac[MAC_HEX + 1];
@@ -165,6 +166,9 @@ static void take_head(struct depot *self, const json_t *root)
 	self->before = (uint64_t)json_integer_of(root, "before", 0);
 	self->last = (uint64_t)json_integer_of(root, "last", 0);
 	self->last_cell = json_integer_of(root, "last_cell", 0);
+	self->origin_last = (uint64_t)json_integer_of(root, "origin_last", 0);
+	snprintf(self->origin, sizeof self->origin, "%s",
+		 json_text(root, "origin", ""));
 	if (json_is_object(skip)) {
 		json_decref(self->skip);
 		self->skip = json_incref(skip);

@@ -98,9 +98,16 @@ int depot_contents(const struct depot *self, uint64_t generation, json_t **out,
  * Caller owns. */
 int depot_diff(const struct depot *self, uint64_t from, uint64_t to, json_t **out,
 	       struct err *err) must_check;
-/* Copies one generation into another workspace's depot, which has none yet; chunks are
- * hard links. */
-int depot_branch(const struct depot *self, uint64_t generation, struct depot *to,
-		 struct err *err) must_check;
+struct depot_branch {
+	const char *dir, *workspace; /* of the new one; what is there is removed */
+	const char *origin;          /* where the files of this workspace are */
+};
+/* Makes a depot for a branch and copies one generation (0: none) into it, with the
+ * list of cells; chunks are hard links. */
+int depot_branch(const struct depot *self, uint64_t generation,
+		 const struct depot_branch *branch, struct err *err) must_check;
+/* Where the files of this generation's session were, if it comes from another
+ * workspace; else "". */
+const char *depot_origin(const struct depot *self, uint64_t generation);
 
 #endif

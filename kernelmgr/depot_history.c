@@ -12,7 +12,6 @@
 #include "wire/mem.h"
 
 enum {
-	CELLS_MAX = 8 << 20,  /* bytes of cells.jsonl that are read */
 	CELLS_KEPT = 1 << 20, /* bytes of it that stay when it has grown too large */
 };
 
@@ -201,39 +200,4 @@ int depot_diff(const struct depot *self, uint64_t from, uint64_t to, json_t **ou
 			 (json_int_t)b.cell, "added", added, "changed", changed,
 			 "removed", removed);
 	return 0;
-}
-
-/* ---- branches ---- */
-
-static int link_chunks(const struct depot *self, const struct manifest *manifest,
-		       const struct depot *to, struct err *err)
-{
-	for (size_t i = 0; i < manifest->count; i++) {
-		const char *hash = manifest->chunks[i].hash;
-
-		if (linkat(self->chunks, hash, to->chunks, hash, 0) < 0 &&
-		    errno != EEXIST)
-			return err_set(err, ERR_SYSTEM, "copy chunk %s", hash);
-	}
-	return 0;
-}
-
-int depot_branch(const struct depot *self, uint64_t generation, struct depot *to,
-		 struct err *err)
-{
-	owned(manifest_finish) struct manifest manifest = {0};
-	owned(buf_finish) struct buf text = {0};
-	char name[32];
-
-	if (to->last)
-		return err_set(err, ERR_ARGUMENT,
-			       "the branch has a state of its own already");
-	depot_write_name(name, generation, ".json");
-	if (depot_read_manifest(self, generation, &manifest, err) < 0 ||
-	    link_chunks(self, &manifest, to, err) < 0 ||
-	    depot_read_file(self->generations, name, MANIFEST_MAX, &text, err) < 0 ||
-	    depot_put_manifest(to, generation, &text, err) < 0)
-		return -1;
-	depot_add(to, &manifest);
-	return depot_write_head(to, err);
 }

@@ -386,6 +386,11 @@ static void pump(void *arg)
 		call_starting(head);
 		return;
 	}
+	if (head->options.branch[0]) {
+		call_starting(head);
+		branch_go(self, head);
+		return;
+	}
 	if (self->kernel) {
 		call_send(head);
 		return;

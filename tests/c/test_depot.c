@@ -388,15 +388,42 @@ CASE(a_branch_is_readable_by_its_own_name_only)
 	owned(buf_finish) struct buf words = {0};
 	owned(depot_close) struct depot *depot = open_it("w", &words), *branch = NULL;
 	owned(free_text) char *dir = xstrdup(at("branch"));
+	const struct depot_branch what = {dir, "w@b", "/files"};
 	struct err err = {0};
 
 	spool(1, 1, "one");
 	adopt(depot, 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+	assert_int_equal(depot_branch(depot, 1, &what, &err), 0);
 	assert_int_equal(depot_open(&branch, dir, "w@b", key, &limits, &words, &err),
 			 0);
-	assert_int_equal(depot_branch(depot, 1, branch, &err), 0);
 	assert_int_equal(depot_choose(branch, &words), 1);
-	assert_int_equal(depot_branch(depot, 1, branch, &err), -1);
+	assert_string_equal(depot_origin(branch, 1), "/files");
+	assert_string_equal(depot_origin(branch, 2), "");
+	assert_string_equal(depot_origin(depot, 1), "");
+	assert_int_equal(depot_last_cell(branch), 2);
+	assert_string_equal(buf_str(&words), "");
+	depot_close(&branch);
+	assert_int_equal(depot_open(&branch, dir, "w", key, &limits, &words, &err), 0);
+	assert_int_equal(depot_choose(branch, &words), 0);
+}
+
+CASE(a_branch_of_nothing_begins_empty_and_counts_on)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words), *branch = NULL;
+	owned(free_text) char *dir = xstrdup(at("branch"));
+	const struct depot_branch what = {dir, "w@b", "/files"};
+	json_auto_t *line = json_pack("{si}", "cell", 7);
+	struct err err = {0};
+
+	depot_note(depot, line);
+	assert_int_equal(depot_branch(depot, 0, &what, &err), 0);
+	assert_int_equal(depot_open(&branch, dir, "w@b", key, &limits, &words, &err),
+			 0);
+	assert_int_equal(depot_choose(branch, &words), 0);
+	assert_int_equal(depot_last_cell(branch), 7);
 	assert_string_equal(buf_str(&words), "");
 }
 
@@ -414,4 +441,5 @@ RUN(EACH(the_newest_of_what_was_adopted_is_in_force),
     EACH(a_fresh_namespace_can_be_undone_but_is_not_replaced),
     EACH(names_that_crash_a_restore_are_remembered),
     EACH(history_joins_what_ran_and_what_was_saved),
-    EACH(a_branch_is_readable_by_its_own_name_only))
+    EACH(a_branch_is_readable_by_its_own_name_only),
+    EACH(a_branch_of_nothing_begins_empty_and_counts_on))
