@@ -70,18 +70,21 @@ static int run(struct branching *self, const char *const *argv, child_ended_fn *
 	return launch_child(&self->child, loop_of(self), &what, ended, self, err);
 }
 
-/* Nobody waits for it; what it leaves, the next branch of this name removes. */
-static void remove_partial(struct branching *self)
+/* What is left of the copies.  Nobody has to wait for it. */
+static int remove_partial(struct branching *self, child_ended_fn *ended,
+			  struct err *err)
 {
 	const char *const argv[] = {
 	    WITH_US, "/usr/bin/rm",       "-rf", "--one-file-system",
 	    "--",    self->place.partial, NULL};
-	struct err err;
 
-	if (access(self->place.partial, F_OK) < 0)
-		return;
-	if (run(self, argv, NULL, &err) < 0)
-		log_warn(self->workspace->name, "%s", err.msg);
+	return run(self, argv, ended, err);
+}
+
+static void stop_child(struct branching *self)
+{
+	if (self->child)
+		child_kill(self->child);
 	child_forget(&self->child);
 }
 
@@ -93,10 +96,7 @@ static void destroy(struct branching **self)
 
 	loop_timer_stop(&dead->timer);
 	workspace_forget(dead->workspace, dead);
-	if (dead->child) {
-		child_kill(dead->child);
-		child_forget(&dead->child);
-	}
+	stop_child(dead);
 	for (size_t i = 0; i < dead->count; i++)
 		free(dead->names[i]);
 	free(dead->names);
@@ -108,15 +108,17 @@ static void destroy(struct branching **self)
 void branch_drop(struct workspace *workspace, const struct call *call)
 {
 	struct branching *self = workspace->branching;
+	struct err err;
 
 	if (!self || self->call != call)
 		return;
-	if (self->child) {
-		child_kill(self->child);
+	stop_child(self);
+	/* What stays, the next branch of this name removes. */
+	if (!workspace->draining && access(self->place.partial, F_OK) == 0) {
+		if (remove_partial(self, NULL, &err) < 0)
+			log_warn(workspace->name, "%s", err.msg);
 		child_forget(&self->child);
 	}
-	if (!workspace->draining)
-		remove_partial(self);
 	destroy(&workspace->branching);
 }
 
@@ -263,9 +265,6 @@ static void on_too_long(void *arg)
 /* What an earlier attempt has left goes first. */
 static void begin_files(struct branching *self)
 {
-	const char *const argv[] = {
-	    WITH_US, "/usr/bin/rm",       "-rf", "--one-file-system",
-	    "--",    self->place.partial, NULL};
 	owned(free_text) char *parent =
 	    xasprintf("%s/" BRANCHES_DIR, self->workspace->place->config->workdir);
 	struct err err;
@@ -277,7 +276,7 @@ static void begin_files(struct branching *self)
 	loop_timer_start(loop_of(self), &self->timer, COPY_US, on_too_long, self);
 	if (access(self->place.partial, F_OK) < 0)
 		copy_files(self);
-	else if (run(self, argv, on_removed, &err) < 0)
+	else if (remove_partial(self, on_removed, &err) < 0)
 		fail(self, err.msg);
 }
 
