@@ -213,6 +213,7 @@ static void tell_restored(struct call *self)
 	bool nothing_else = self->notice.size == self->notice_before;
 
 	saving_tell_restored(self->workspace, self->outputs.summary, &self->notice);
+	proof_tell(self->workspace, self->outputs.summary);
 	if (nothing_else)
 		self->notice_before = self->notice.size;
 }
@@ -478,6 +479,7 @@ void call_on_back(const json_t *answer, void *arg)
 		self->end = CALL_OK;
 		workspace->saving.cell = json_integer_of(answer, "cell", 0);
 		workspace->saving.went_back = true;
+		proof_newest(workspace, 0);
 		leave_queue(self);
 		finish(self, "went back");
 	}

@@ -7,6 +7,7 @@
 
 #include "kernelmgr/call.h"
 #include "kernelmgr/kernel.h"
+#include "kernelmgr/proof.h"
 #include "kernelmgr/workspace.h"
 #include "wire/buf.h"
 #include "wire/loop.h"
@@ -63,6 +64,7 @@ struct workspace {
 	struct files *files;
 	struct kernel *kernel; /* NULL when there is none */
 	struct saving saving;
+	struct proving proving;
 	struct branching *branching; /* NULL: no branch is being made */
 	struct call_queue calls;     /* call::link; the head has the kernel */
 	struct call_queue finishing; /* call::link; their pictures are in work */

@@ -65,6 +65,9 @@ static const struct opt options[] = {
      .fallback = "idle",
      .help = "When the namespace is saved: right after the cell, large ones when the "
 	     "kernel is idle; before the answer is given; never."},
+    {"verify", OPT_CHOICE, AT(verify), .choices = "idle|always|off", .fallback = "idle",
+     .help = "When a spare kernel tries the newest saved state: while nothing runs and "
+	     "the machine is idle; however busy it is; never."},
     {"namespace-max-bytes", OPT_INT, AT(namespace_max), 0, 1LL << 50, .fallback = "0",
      .help = "Bytes of a saved namespace; the largest values are left out first. 0: 4 "
 	     "GiB or a quarter of the free disk, whichever is less."},

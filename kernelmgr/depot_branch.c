@@ -26,7 +26,7 @@ static int copy_generation(const struct depot *self, uint64_t number, struct dep
 	owned(manifest_finish) struct manifest manifest = {0};
 	owned(buf_finish) struct buf text = {0};
 	char name[32];
-	json_t *skip;
+	json_t *skip, *tried;
 
 	depot_write_name(name, number, ".json");
 	if (depot_read_manifest(self, number, &manifest, err) < 0 ||
@@ -38,6 +38,8 @@ static int copy_generation(const struct depot *self, uint64_t number, struct dep
 	depot_write_name(name, number, "");
 	if ((skip = json_object_get(self->skip, name)))
 		json_object_set_new(to->skip, name, json_deep_copy(skip));
+	if ((tried = json_object_get(self->tried, name)))
+		json_object_set_new(to->tried, name, json_deep_copy(tried));
 	return 0;
 }
 

@@ -70,6 +70,19 @@ static void add_line(const struct depot *self, json_t *rows, json_t *line)
 	json_array_append(rows, line);
 }
 
+static void mark_tried(json_t *row, const json_t *rows)
+{
+	json_t *names = json_array(), *failed;
+	size_t i;
+
+	json_array_foreach(rows, i, failed)
+	{
+		json_array_append(names, json_object_get(failed, "name"));
+	}
+	json_object_set_new(row, "verified", json_boolean(rows != NULL));
+	json_object_set_new(row, "not_loading", names);
+}
+
 /* Only those that can be gone back to have a generation. */
 static void forget_dropped(const struct depot *self, json_t *rows)
 {
@@ -82,6 +95,8 @@ static void forget_dropped(const struct depot *self, json_t *rows)
 
 		if (number && !depot_generation(self, (uint64_t)number))
 			json_object_del(row, "generation");
+		else if (number)
+			mark_tried(row, depot_tried(self, (uint64_t)number));
 	}
 }
 

@@ -39,6 +39,7 @@ struct depot {
 	size_t count;
 	json_t *uses;          /* hash to how many of kept have it */
 	json_t *skip;          /* number as text to array of names */
+	json_t *tried;         /* number as text to array of rows: what did not load */
 	char origin[PATH_MAX]; /* of a branch: where its first states come from */
 	uint64_t origin_last;  /* the last of those */
 };

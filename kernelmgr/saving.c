@@ -118,6 +118,7 @@ static void on_begin(const json_t *answer, void *arg)
 	self->saving.generation = (uint64_t)json_integer_of(answer, "generation", 0);
 	self->saving.cell = json_integer_of(answer, "cell", 0);
 	self->saving.kept = self->saving.cell;
+	proof_newest(self, 0); /* what is restored is tried by that */
 	self->saving.fresh = false;
 	take_cells(self, answer);
 	buf_text(&self->notice, json_text(answer, "words", ""));
@@ -160,6 +161,8 @@ static void on_adopted(const json_t *answer, void *arg)
 		    json_integer_of(answer, "cell", 0);
 	if (self->branching)
 		workspace_pump(self);
+	if (!error)
+		proof_newest(self, (uint64_t)generation);
 	if (!self->kernel || !generation)
 		return; /* 0: the helper died, and nobody knows */
 	if (error)

@@ -115,6 +115,38 @@ static int do_skip(struct store_job *self, struct err *err)
 				   json_text(self->job, "why", "it is damaged"), err);
 }
 
+/* What a kernel needs to try the newest generation; "generation" is 0 if there is
+ * nothing to try. */
+static int do_try(struct store_job *self, struct err *err)
+{
+	uint64_t generation = number_of(self->job, "generation");
+	json_t *contents;
+
+	if (depot_head(self->depot) != generation ||
+	    depot_tried(self->depot, generation)) {
+		describe_begin(self, 0);
+		return 0;
+	}
+	if (depot_clear_proof(self->depot, err) < 0 ||
+	    depot_contents(self->depot, generation, &contents, err) < 0)
+		return -1;
+	json_object_set(self->answer, "bytes", json_object_get(contents, "bytes"));
+	json_decref(contents);
+	describe_begin(self, generation);
+	return 0;
+}
+
+static int do_tried(struct store_job *self, struct err *err)
+{
+	uint64_t generation = number_of(self->job, "generation");
+	const char *culprit = json_text(self->job, "culprit", NULL);
+
+	if (depot_note_tried(self->depot, generation,
+			     json_object_get(self->job, "rows"), err) < 0)
+		return -1;
+	return culprit ? depot_skip(self->depot, generation, culprit, err) : 0;
+}
+
 static int do_cell(struct store_job *self, struct err *err)
 {
 	const json_t *line = json_object_get(self->job, "line");
@@ -215,7 +247,7 @@ static const struct {
     {"start", do_start},   {"begin", do_begin},     {"adopt", do_adopt},
     {"skip", do_skip},     {"cell", do_cell},       {"undo", do_undo},
     {"diff", do_diff},     {"restore", do_restore}, {"history", do_history},
-    {"branch", do_branch},
+    {"branch", do_branch}, {"try", do_try},         {"tried", do_tried},
 };
 
 static int run(struct store_job *self, const char *line, size_t size, struct err *err)

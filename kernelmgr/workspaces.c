@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernelmgr/branches.h"
+#include "kernelmgr/proof.h"
 #include "wire/mem.h"
 
 enum { SHOWN = 60 /* characters of a bad name that are repeated */ };
@@ -31,6 +32,7 @@ void workspaces_destroy(struct workspaces **self)
 
 	if (!dead)
 		return;
+	proof_finish(dead->place);
 	for (size_t i = 0; i < dead->count; i++)
 		workspace_destroy(&dead->all[i]);
 	free(dead->all);
@@ -182,7 +184,7 @@ bool workspaces_busy(const struct workspaces *self)
 	for (size_t i = 0; i < self->count; i++)
 		if (workspace_busy(self->all[i]))
 			return true;
-	return false;
+	return self->place->proof != NULL;
 }
 
 struct workspaces_count workspaces_count(const struct workspaces *self)

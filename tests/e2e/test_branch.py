@@ -54,7 +54,9 @@ def test_a_branch_has_variables_and_files_and_both_go_on(client: Client) -> None
 def test_a_branch_works_on_its_own_files_wherever_the_session_was(client: Client) -> None:
     client.run("import os, sys; os.mkdir('sub'); os.chdir('sub'); sys.path.insert(0, os.getcwd())")
     client.call("branch", name="b")
-    code = "open('mine', 'w').close(); os.path.relpath(os.getcwd(), top), sys.path[0] == os.getcwd()"
+    code = (
+        "open('mine', 'w').close(); os.path.relpath(os.getcwd(), top), sys.path[0] == os.getcwd()"
+    )
     top = client.run("top = os.path.dirname(os.getcwd()); top").data["result"]
     result = client.run(f"top = {top}\n{code}", branch="b")
     assert result.data["result"] == "('.branches/default@b/sub', True)"
