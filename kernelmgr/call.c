@@ -112,6 +112,7 @@ void call_destroy(struct call **self)
 		return;
 	loop_timer_stop(&dead->deadline);
 	workspace_forget(dead->workspace, dead);
+	branch_drop(dead->workspace, dead);
 	pictures_destroy(&dead->pictures);
 	json_decref(dead->back);
 	files_list_finish(&dead->wrote);
@@ -143,6 +144,7 @@ static void deliver(void *arg)
 	    .workspace = &self->after,
 	    .duration_us = self->ended_us - self->started_us,
 	    .cell = self->cell,
+	    .branch = self->options.branch,
 	    .back = self->back,
 	};
 
@@ -170,6 +172,7 @@ static void leave_queue(struct call *self)
 {
 	TAILQ_REMOVE(&self->workspace->calls, self, link);
 	self->workspace->waiting--;
+	branch_drop(self->workspace, self);
 	TAILQ_INSERT_TAIL(&self->workspace->finishing, self, link);
 }
 
@@ -210,6 +213,7 @@ static void tell_restored(struct call *self)
 	bool nothing_else = self->notice.size == self->notice_before;
 
 	saving_tell_restored(self->workspace, self->outputs.summary, &self->notice);
+	proof_tell(self->workspace, self->outputs.summary);
 	if (nothing_else)
 		self->notice_before = self->notice.size;
 }
@@ -475,10 +479,20 @@ void call_on_back(const json_t *answer, void *arg)
 		self->end = CALL_OK;
 		workspace->saving.cell = json_integer_of(answer, "cell", 0);
 		workspace->saving.went_back = true;
+		proof_newest(workspace, 0);
 		leave_queue(self);
 		finish(self, "went back");
 	}
 	workspace_pump(workspace);
+}
+
+void call_on_branched(struct call *self, const json_t *answer)
+{
+	self->back = json_incref((json_t *)(uintptr_t)answer);
+	self->end = CALL_OK;
+	leave_queue(self);
+	finish(self, "branched");
+	workspace_pump(self->workspace);
 }
 
 /* A reply can be far ahead of the output: what the kernel has printed waits in its

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "kernelmgr/files.h"
+#include "kernelmgr/names.h"
 #include "kernelmgr/outputs.h"
 #include "kernelmgr/pictures.h"
 #include "kernelmgr/states.h"
@@ -74,7 +75,8 @@ struct outcome { /* all of it is borrowed from the call */
 	const struct files_scan *workspace; /* all files, after */
 	int64_t duration_us;                /* of the run, not of the queue */
 	unsigned long long cell;            /* n of the kernel's Out[n] */
-	const json_t *back;                 /* what it went back to; else NULL */
+	const char *branch;                 /* that was made; "" */
+	const json_t *back; /* the state it went back to, or that was copied */
 };
 
 struct workspace;
@@ -85,7 +87,8 @@ struct call_options {
 	int64_t timeout_s; /* of the run; at least 1 */
 	bool fresh;        /* in a new kernel */
 	enum call_back back;
-	long long cells; /* how far, or to which */
+	long long cells;               /* how far, or to which */
+	char branch[BRANCH_NAME_SIZE]; /* instead: copy the workspace; "" not */
 };
 
 /* Queues a call; done(outcome, arg) comes once, from the loop, and ends it.  code is

@@ -7,6 +7,7 @@
 
 #include "kernelmgr/call.h"
 #include "kernelmgr/kernel.h"
+#include "kernelmgr/proof.h"
 #include "kernelmgr/workspace.h"
 #include "wire/buf.h"
 #include "wire/loop.h"
@@ -51,17 +52,20 @@ struct saving {              /* what saving.c keeps for a workspace */
 	bool went_back;      /* the next kernel begins with an older one, as asked */
 	uint64_t generation; /* that the present kernel began with; 0 none */
 	long long cell;      /* the newest state is the one after it; 0 there is none */
+	long long kept;      /* the same of what the store has */
 	int failures;        /* kernels that died restoring, one after the other */
 	char culprit[KERNEL_NAME_SIZE]; /* the name that the last of them was at */
 };
 
 struct workspace {
 	struct workspace_place *place; /* borrowed */
-	char name[65];
+	char name[WORKSPACE_NAME_SIZE];
 	char dir[PATH_MAX];
 	struct files *files;
 	struct kernel *kernel; /* NULL when there is none */
 	struct saving saving;
+	struct proving proving;
+	struct branching *branching; /* NULL: no branch is being made */
 	struct call_queue calls;     /* call::link; the head has the kernel */
 	struct call_queue finishing; /* call::link; their pictures are in work */
 	size_t waiting;              /* in calls, the head included */
@@ -85,6 +89,8 @@ void call_on_message(struct call *self, enum kernel_channel channel,
 void call_on_death(struct call *self, const struct kernel_death *death);
 /* The workspace is at the saved state that the call asked for. */
 void call_on_back(const json_t *answer, void *arg);
+/* The branch that the call asked for is there. */
+void call_on_branched(struct call *self, const json_t *answer);
 void call_fail(struct call *self, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void call_destroy(struct call **self);
@@ -121,5 +127,12 @@ void saving_on_cell(struct workspace *self, const struct call *call);
 void saving_tell_restored(struct workspace *self, const json_t *reply, struct buf *out);
 /* Puts an older state in force; call_on_back() follows. */
 void saving_go_back(struct workspace *self, struct call *call);
+
+/* branch.c */
+/* Makes the branch that the call at the head of the queue asks for, step by step: call
+ * it again when something has changed.  call_on_branched() or call_fail() follow. */
+void branch_go(struct workspace *self, struct call *call);
+/* The call is over: whatever was begun for it is taken back. */
+void branch_drop(struct workspace *self, const struct call *call);
 
 #endif

@@ -65,6 +65,9 @@ static const struct opt options[] = {
      .fallback = "idle",
      .help = "When the namespace is saved: right after the cell, large ones when the "
 	     "kernel is idle; before the answer is given; never."},
+    {"verify", OPT_CHOICE, AT(verify), .choices = "idle|always|off", .fallback = "idle",
+     .help = "When a spare kernel tries the newest saved state: while nothing runs and "
+	     "the machine is idle; however busy it is; never."},
     {"namespace-max-bytes", OPT_INT, AT(namespace_max), 0, 1LL << 50, .fallback = "0",
      .help = "Bytes of a saved namespace; the largest values are left out first. 0: 4 "
 	     "GiB or a quarter of the free disk, whichever is less."},
@@ -75,8 +78,8 @@ static const struct opt options[] = {
 	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
     {"tools", OPT_TEXT, TEXT(tools),
      .fallback = "run_python,undo,list_files,read_text_file",
-     .help = "Tools offered, separated by commas; there are also restore, history and "
-	     "diff."},
+     .help = "Tools offered, separated by commas; there are also restore, history, "
+	     "diff and branch."},
     {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
      .help = "Calls that may wait in one workspace."},
     {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",

@@ -28,6 +28,7 @@ struct config {
 	int64_t state_summary;  /* 0 or 1 */
 	int64_t persist;        /* 0 or 1 */
 	int64_t durability;     /* enum durability */
+	int64_t verify;         /* enum verify */
 	int64_t namespace_max;  /* bytes; 0: by the disk, see config_namespace_max() */
 	int64_t snapshot_keep;  /* generations */
 	int64_t snapshot_max;   /* bytes; 0: twice the above */
@@ -46,6 +47,9 @@ struct config {
 
 /* When a cell's namespace is on disk: some time after the reply, before it, never. */
 enum durability { DURABILITY_IDLE, DURABILITY_ALWAYS, DURABILITY_OFF };
+
+/* When a saved state is tried by loading it. */
+enum verify { VERIFY_IDLE, VERIFY_ALWAYS, VERIFY_OFF };
 
 /* What the command line asks for besides settings. */
 enum config_verb {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "kernelmgr/depot_impl.h"
+#include "kernelmgr/sweep.h"
 #include "wire/json.h"
 #include "wire/mem.h"
 
@@ -115,9 +116,11 @@ void depot_add(struct depot *self, struct manifest *manifest)
 int depot_write_head(struct depot *self, struct err *err)
 {
 	json_auto_t *root = json_pack(
-	    "{si sI sI sI sI s[] sO}", "v", 1, "head", (json_int_t)self->head, "before",
-	    (json_int_t)self->before, "last", (json_int_t)self->last, "last_cell",
-	    (json_int_t)self->last_cell, "generations", "skip", self->skip);
+	    "{si sI sI sI sI s[] sO sO ss sI}", "v", 1, "head", (json_int_t)self->head,
+	    "before", (json_int_t)self->before, "last", (json_int_t)self->last,
+	    "last_cell", (json_int_t)self->last_cell, "generations", "skip", self->skip,
+	    "tried", self->tried, "origin", self->origin, "origin_last",
+	    (json_int_t)self->origin_last);
 	json_t *list = json_object_get(root, "generations");
 	owned(buf_finish) struct buf text = {0}, file = {0};
 	char mac[MAC_HEX + 1];
@@ -159,15 +162,23 @@ static void take_head(struct depot *self, const json_t *root)
 {
 	const json_t *row;
 	json_t *skip = json_object_get(root, "skip");
+	json_t *tried = json_object_get(root, "tried");
 	size_t i;
 
 	self->head = (uint64_t)json_integer_of(root, "head", 0);
 	self->before = (uint64_t)json_integer_of(root, "before", 0);
 	self->last = (uint64_t)json_integer_of(root, "last", 0);
 	self->last_cell = json_integer_of(root, "last_cell", 0);
+	self->origin_last = (uint64_t)json_integer_of(root, "origin_last", 0);
+	snprintf(self->origin, sizeof self->origin, "%s",
+		 json_text(root, "origin", ""));
 	if (json_is_object(skip)) {
 		json_decref(self->skip);
 		self->skip = json_incref(skip);
+	}
+	if (json_is_object(tried)) {
+		json_decref(self->tried);
+		self->tried = json_incref(tried);
 	}
 	json_array_foreach(json_object_get(root, "generations"), i, row)
 	{
@@ -270,6 +281,7 @@ int depot_open(struct depot **out, const char *dir, const char *workspace,
 	self->limits = *limits;
 	self->uses = json_object();
 	self->skip = json_object();
+	self->tried = json_object();
 	memcpy(self->key, key, sizeof self->key);
 	snprintf(self->workspace, sizeof self->workspace, "%s", workspace);
 	snprintf(self->path, sizeof self->path, "%s", dir);
@@ -298,6 +310,7 @@ void depot_close(struct depot **self)
 	free(dead->kept);
 	json_decref(dead->uses);
 	json_decref(dead->skip);
+	json_decref(dead->tried);
 	sodium_memzero(dead->key, sizeof dead->key);
 	free(dead);
 }
@@ -360,6 +373,11 @@ uint64_t depot_choose(struct depot *self, struct buf *words)
 	return self->head;
 }
 
+uint64_t depot_head(const struct depot *self)
+{
+	return self->head;
+}
+
 uint64_t depot_last(const struct depot *self)
 {
 	return self->last;
@@ -407,6 +425,37 @@ int depot_skip(struct depot *self, uint64_t generation, const char *name,
 	}
 	json_array_append_new(names, json_string_lossy(name, strlen(name)));
 	return depot_write_head(self, err);
+}
+
+int depot_clear_proof(const struct depot *self, struct err *err)
+{
+	owned(free_text) char *path = xasprintf("%s/proof", self->path);
+
+	sweep_tree(path);
+	if (mkdir(path, 0700) < 0)
+		return err_set(err, ERR_SYSTEM, "make %.150s", path);
+	return 0;
+}
+
+int depot_note_tried(struct depot *self, uint64_t generation, const json_t *rows,
+		     struct err *err)
+{
+	char number[32];
+
+	depot_write_name(number, generation, "");
+	if (!depot_generation(self, generation))
+		return err_set(err, ERR_ARGUMENT, "there is no such saved state");
+	json_object_set_new(self->tried, number,
+			    rows ? json_deep_copy(rows) : json_array());
+	return depot_write_head(self, err);
+}
+
+const json_t *depot_tried(const struct depot *self, uint64_t generation)
+{
+	char number[32];
+
+	depot_write_name(number, generation, "");
+	return json_object_get(self->tried, number);
 }
 
 int depot_condemn(struct depot *self, uint64_t number, const char *why, struct err *err)

@@ -7,6 +7,7 @@
  *   head                  which generations there are, and which is in force; keyed too
  *   cells.jsonl           what ran when, for people
  *   spool/                where the kernel writes; nothing in it is believed unchecked
+ *   proof/                the same of a kernel that only tries to load a generation
  *
  * Order of writing: chunks, N.mac, N.json, head; each synced before the next, so that
  * what is there under its name is whole, whenever the machine stops.
@@ -53,6 +54,8 @@ void depot_take_spool(struct depot *self, struct buf *words);
  * Appends sentences about those that are not whole to words.  The one found is in force
  * then. */
 uint64_t depot_choose(struct depot *self, struct buf *words);
+/* The one in force; 0 none. */
+uint64_t depot_head(const struct depot *self);
 /* Highest number ever used. */
 uint64_t depot_last(const struct depot *self);
 /* Cell after which it was saved; 0 unknown. */
@@ -67,6 +70,14 @@ const json_t *depot_skipped(const struct depot *self, uint64_t generation);
 /* Remembers that restoring this name ended the kernel. */
 int depot_skip(struct depot *self, uint64_t generation, const char *name,
 	       struct err *err) must_check;
+/* Makes DIR/proof empty, for a kernel that only tries to load a generation. */
+int depot_clear_proof(const struct depot *self, struct err *err) must_check;
+/* Remembers that it was tried: rows, {"name", "what", "why"} each, of what did not
+ * load.  Borrows rows. */
+int depot_note_tried(struct depot *self, uint64_t generation, const json_t *rows,
+		     struct err *err) must_check;
+/* Those rows, borrowed; NULL: it was not tried. */
+const json_t *depot_tried(const struct depot *self, uint64_t generation);
 /* Marks a generation as one that cannot be restored: depot_choose() passes over it. */
 int depot_condemn(struct depot *self, uint64_t generation, const char *why,
 		  struct err *err) must_check;
@@ -88,7 +99,8 @@ int depot_select(struct depot *self, uint64_t generation, struct err *err) must_
 /* Appends a line to cells.jsonl.  line is borrowed. */
 void depot_note(struct depot *self, const json_t *line);
 /* The last cells, oldest first: [{"cell", "time", "ms", "outcome", "code",
- * "generation", "added", "changed", "removed", "bytes"}].  Caller owns. */
+ * "generation", "added", "changed", "removed", "bytes",
+ * "verified": it was tried, "not_loading": [names]}].  Caller owns. */
 json_t *depot_history(const struct depot *self, size_t cells);
 /* {"names": [{"name", "type", "bytes", "cell"}], "cell", "time", "bytes"} of one
  * generation.  Caller owns. */
@@ -98,9 +110,16 @@ int depot_contents(const struct depot *self, uint64_t generation, json_t **out,
  * Caller owns. */
 int depot_diff(const struct depot *self, uint64_t from, uint64_t to, json_t **out,
 	       struct err *err) must_check;
-/* Copies one generation into another workspace's depot, which has none yet; chunks are
- * hard links. */
-int depot_branch(const struct depot *self, uint64_t generation, struct depot *to,
-		 struct err *err) must_check;
+struct depot_branch {
+	const char *dir, *workspace; /* of the new one; what is there is removed */
+	const char *origin;          /* where the files of this workspace are */
+};
+/* Makes a depot for a branch and copies one generation (0: none) into it, with the
+ * list of cells; chunks are hard links. */
+int depot_branch(const struct depot *self, uint64_t generation,
+		 const struct depot_branch *branch, struct err *err) must_check;
+/* Where the files of this generation's session were, if it comes from another
+ * workspace; else "". */
+const char *depot_origin(const struct depot *self, uint64_t generation);
 
 #endif

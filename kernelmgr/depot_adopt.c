@@ -160,6 +160,7 @@ static void drop(struct depot *self, size_t at)
 	unlinkat(self->generations, name, 0);
 	depot_write_name(name, dead.number, "");
 	json_object_del(self->skip, name);
+	json_object_del(self->tried, name);
 	self->count--;
 	memmove(self->kept + at, self->kept + at + 1,
 		(self->count - at) * sizeof *self->kept);

@@ -186,7 +186,7 @@ void depot_mac(const struct depot *self, uint64_t generation, const struct buf *
 	       char out[2 * 32 + 1])
 {
 	unsigned char mac[32];
-	char name[128];
+	char name[WORKSPACE_NAME_SIZE + 40];
 	crypto_generichash_state state;
 
 	snprintf(name, sizeof name, "vivarium %s %llu\n", self->workspace,

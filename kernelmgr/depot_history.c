@@ -12,7 +12,6 @@
 #include "wire/mem.h"
 
 enum {
-	CELLS_MAX = 8 << 20,  /* bytes of cells.jsonl that are read */
 	CELLS_KEPT = 1 << 20, /* bytes of it that stay when it has grown too large */
 };
 
@@ -71,6 +70,19 @@ static void add_line(const struct depot *self, json_t *rows, json_t *line)
 	json_array_append(rows, line);
 }
 
+static void mark_tried(json_t *row, const json_t *rows)
+{
+	json_t *names = json_array(), *failed;
+	size_t i;
+
+	json_array_foreach(rows, i, failed)
+	{
+		json_array_append(names, json_object_get(failed, "name"));
+	}
+	json_object_set_new(row, "verified", json_boolean(rows != NULL));
+	json_object_set_new(row, "not_loading", names);
+}
+
 /* Only those that can be gone back to have a generation. */
 static void forget_dropped(const struct depot *self, json_t *rows)
 {
@@ -83,6 +95,8 @@ static void forget_dropped(const struct depot *self, json_t *rows)
 
 		if (number && !depot_generation(self, (uint64_t)number))
 			json_object_del(row, "generation");
+		else if (number)
+			mark_tried(row, depot_tried(self, (uint64_t)number));
 	}
 }
 
@@ -201,39 +215,4 @@ int depot_diff(const struct depot *self, uint64_t from, uint64_t to, json_t **ou
 			 (json_int_t)b.cell, "added", added, "changed", changed,
 			 "removed", removed);
 	return 0;
-}
-
-/* ---- branches ---- */
-
-static int link_chunks(const struct depot *self, const struct manifest *manifest,
-		       const struct depot *to, struct err *err)
-{
-	for (size_t i = 0; i < manifest->count; i++) {
-		const char *hash = manifest->chunks[i].hash;
-
-		if (linkat(self->chunks, hash, to->chunks, hash, 0) < 0 &&
-		    errno != EEXIST)
-			return err_set(err, ERR_SYSTEM, "copy chunk %s", hash);
-	}
-	return 0;
-}
-
-int depot_branch(const struct depot *self, uint64_t generation, struct depot *to,
-		 struct err *err)
-{
-	owned(manifest_finish) struct manifest manifest = {0};
-	owned(buf_finish) struct buf text = {0};
-	char name[32];
-
-	if (to->last)
-		return err_set(err, ERR_ARGUMENT,
-			       "the branch has a state of its own already");
-	depot_write_name(name, generation, ".json");
-	if (depot_read_manifest(self, generation, &manifest, err) < 0 ||
-	    link_chunks(self, &manifest, to, err) < 0 ||
-	    depot_read_file(self->generations, name, MANIFEST_MAX, &text, err) < 0 ||
-	    depot_put_manifest(to, generation, &text, err) < 0)
-		return -1;
-	depot_add(to, &manifest);
-	return depot_write_head(to, err);
 }

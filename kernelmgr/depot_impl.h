@@ -8,8 +8,12 @@
 
 #include "kernelmgr/depot.h"
 #include "kernelmgr/manifest.h"
+#include "kernelmgr/names.h"
 
-enum { DEPOT_WHY_SIZE = 120 };
+enum {
+	DEPOT_WHY_SIZE = 120,
+	CELLS_MAX = 8 << 20, /* bytes of cells.jsonl that are read */
+};
 
 struct generation {
 	uint64_t number, parent; /* parent: the one that was in force before; 0 none */
@@ -23,7 +27,7 @@ struct generation {
 };
 
 struct depot {
-	char path[PATH_MAX], workspace[65];
+	char path[PATH_MAX], workspace[WORKSPACE_NAME_SIZE];
 	unsigned char key[DEPOT_KEY_SIZE];
 	struct depot_limits limits;
 	int dir, chunks, generations, spool, lock;
@@ -33,8 +37,11 @@ struct depot {
 	long long last_cell;
 	struct generation *kept; /* owned; by number */
 	size_t count;
-	json_t *uses; /* hash to how many of kept have it */
-	json_t *skip; /* number as text to array of names */
+	json_t *uses;          /* hash to how many of kept have it */
+	json_t *skip;          /* number as text to array of names */
+	json_t *tried;         /* number as text to array of rows: what did not load */
+	char origin[PATH_MAX]; /* of a branch: where its first states come from */
+	uint64_t origin_last;  /* the last of those */
 };
 
 /* depot_file.c */

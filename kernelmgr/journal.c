@@ -7,16 +7,15 @@
 #include <sys/queue.h>
 #include <time.h>
 
+#include "kernelmgr/names.h"
 #include "kernelmgr/notes.h"
 #include "wire/mem.h"
 #include "wire/words.h"
 
-enum { NAME_BYTES = 65 };
-
 struct entry { /* an open call */
 	LIST_ENTRY(entry) link;
 	uint64_t number;
-	char workspace[NAME_BYTES];
+	char workspace[WORKSPACE_NAME_SIZE];
 	unsigned long long cell; /* 0 while it waits */
 	long long since;         /* wall clock, seconds */
 };
@@ -82,11 +81,11 @@ static struct entry *add(struct entry_list *list, uint64_t number,
 static void replay(const char *line, void *arg)
 {
 	struct journal *self = arg;
-	char workspace[NAME_BYTES];
+	char workspace[WORKSPACE_NAME_SIZE];
 	unsigned long long number, cell;
 	long long when;
 
-	if (sscanf(line, "queued %llu %64s %lld", &number, workspace, &when) == 3) {
+	if (sscanf(line, "queued %llu %97s %lld", &number, workspace, &when) == 3) {
 		add(&self->lost, number, workspace, when);
 	} else if (sscanf(line, "begun %llu %llu %lld", &number, &cell, &when) == 3) {
 		struct entry *entry = find(&self->lost, number);
@@ -95,10 +94,10 @@ static void replay(const char *line, void *arg)
 			entry->cell = cell;
 			entry->since = when;
 		}
-	} else if (sscanf(line, "live %64s", workspace) == 1) {
+	} else if (sscanf(line, "live %97s", workspace) == 1) {
 		if (!find_workspace(&self->ended, workspace))
 			add(&self->ended, 0, workspace, 0);
-	} else if (sscanf(line, "gone %64s", workspace) == 1) {
+	} else if (sscanf(line, "gone %97s", workspace) == 1) {
 		drop(find_workspace(&self->ended, workspace));
 	} else if (sscanf(line, "ended %llu", &number) == 1) {
 		drop(find(&self->lost, number));

@@ -69,8 +69,10 @@ static struct call *waiting(const struct workspace *self)
 {
 	struct call *head = TAILQ_FIRST(&self->calls);
 
-	return head && head->state == CALL_STARTING && !head->options.back ? head
-									   : NULL;
+	return head && head->state == CALL_STARTING && !head->options.back &&
+		       !head->options.branch[0]
+		   ? head
+		   : NULL;
 }
 
 static void start(struct workspace *self, const struct connfile_snapshot *snapshot)
@@ -99,6 +101,7 @@ static void on_begin(const json_t *answer, void *arg)
 	struct workspace *self = arg;
 	const char *error = json_text(answer, "error", NULL);
 	const char *manifest = json_text(answer, "manifest", "");
+	const char *moved_from = json_text(answer, "moved_from", "");
 	owned(free_text) char *spool = xasprintf("%s/spool", store_dir(store_of(self)));
 	const struct connfile_snapshot snapshot = {
 	    .store = store_dir(store_of(self)),
@@ -108,11 +111,14 @@ static void on_begin(const json_t *answer, void *arg)
 	    .namespace_max = self->place->namespace_max,
 	    .manifest = manifest[0] ? manifest : NULL,
 	    .skip = json_object_get(answer, "skip"),
+	    .moved_from = moved_from[0] ? moved_from : NULL,
 	};
 
 	self->saving.asking = false;
 	self->saving.generation = (uint64_t)json_integer_of(answer, "generation", 0);
 	self->saving.cell = json_integer_of(answer, "cell", 0);
+	self->saving.kept = self->saving.cell;
+	proof_newest(self, 0); /* what is restored is tried by that */
 	self->saving.fresh = false;
 	take_cells(self, answer);
 	buf_text(&self->notice, json_text(answer, "words", ""));
@@ -151,7 +157,12 @@ static void on_adopted(const json_t *answer, void *arg)
 	if (error)
 		log_warn(self->name, "generation %lld: %s", generation, error);
 	else
-		self->saving.cell = json_integer_of(answer, "cell", 0);
+		self->saving.cell = self->saving.kept =
+		    json_integer_of(answer, "cell", 0);
+	if (self->branching)
+		workspace_pump(self);
+	if (!error)
+		proof_newest(self, (uint64_t)generation);
 	if (!self->kernel || !generation)
 		return; /* 0: the helper died, and nobody knows */
 	if (error)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernelmgr/names.h"
 #include "wire/buf.h"
 #include "wire/json.h"
 #include "wire/log.h"
@@ -31,7 +32,7 @@ struct job {
 
 struct store {
 	const struct store_place *place; /* borrowed */
-	char workspace[65], dir[PATH_MAX];
+	char workspace[WORKSPACE_NAME_SIZE], dir[PATH_MAX];
 	struct child *helper; /* NULL: none runs */
 	struct loop_watch *watch;
 	int socket; /* borrowed from watch */

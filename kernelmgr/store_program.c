@@ -67,11 +67,12 @@ static void describe_begin(struct store_job *self, uint64_t generation)
 	depot_manifest_path(self->depot, generation, path, sizeof path);
 	json_object_update_new(
 	    self->answer,
-	    json_pack("{sI sI sI sI ss}", "generation", (json_int_t)generation, "cell",
-		      (json_int_t)depot_cell(self->depot, generation), "last",
+	    json_pack("{sI sI sI sI ss ss}", "generation", (json_int_t)generation,
+		      "cell", (json_int_t)depot_cell(self->depot, generation), "last",
 		      (json_int_t)depot_last(self->depot), "last_cell",
 		      (json_int_t)depot_last_cell(self->depot), "manifest",
-		      generation ? path : ""));
+		      generation ? path : "", "moved_from",
+		      depot_origin(self->depot, generation)));
 	if (skip)
 		json_object_set(self->answer, "skip", (json_t *)(uintptr_t)skip);
 }
@@ -112,6 +113,38 @@ static int do_skip(struct store_job *self, struct err *err)
 		   ? depot_skip(self->depot, generation, name, err)
 		   : depot_condemn(self->depot, generation,
 				   json_text(self->job, "why", "it is damaged"), err);
+}
+
+/* What a kernel needs to try the newest generation; "generation" is 0 if there is
+ * nothing to try. */
+static int do_try(struct store_job *self, struct err *err)
+{
+	uint64_t generation = number_of(self->job, "generation");
+	json_t *contents;
+
+	if (depot_head(self->depot) != generation ||
+	    depot_tried(self->depot, generation)) {
+		describe_begin(self, 0);
+		return 0;
+	}
+	if (depot_clear_proof(self->depot, err) < 0 ||
+	    depot_contents(self->depot, generation, &contents, err) < 0)
+		return -1;
+	json_object_set(self->answer, "bytes", json_object_get(contents, "bytes"));
+	json_decref(contents);
+	describe_begin(self, generation);
+	return 0;
+}
+
+static int do_tried(struct store_job *self, struct err *err)
+{
+	uint64_t generation = number_of(self->job, "generation");
+	const char *culprit = json_text(self->job, "culprit", NULL);
+
+	if (depot_note_tried(self->depot, generation,
+			     json_object_get(self->job, "rows"), err) < 0)
+		return -1;
+	return culprit ? depot_skip(self->depot, generation, culprit, err) : 0;
 }
 
 static int do_cell(struct store_job *self, struct err *err)
@@ -158,6 +191,29 @@ static int do_restore(struct store_job *self, struct err *err)
 	return select_and_tell(self, generation, err);
 }
 
+/* With a kernel at work the spool is its own. */
+static int do_branch(struct store_job *self, struct err *err)
+{
+	const struct depot_branch branch = {
+	    .dir = json_text(self->job, "dir", ""),
+	    .workspace = json_text(self->job, "workspace", ""),
+	    .origin = json_text(self->job, "origin", ""),
+	};
+	json_t *contents;
+
+	if (!json_is_true(json_object_get(self->job, "live")))
+		depot_take_spool(self->depot, &self->words);
+	uint64_t generation = depot_choose(self->depot, &self->words);
+	if (depot_branch(self->depot, generation, &branch, err) < 0)
+		return -1;
+	if (!generation)
+		return 0;
+	if (depot_contents(self->depot, generation, &contents, err) < 0)
+		return -1;
+	json_object_update_new(self->answer, contents);
+	return 0;
+}
+
 static int do_history(struct store_job *self, struct err *err)
 {
 	size_t cells = json_count_of(self->job, "cells");
@@ -188,9 +244,10 @@ static const struct {
 	const char *name;
 	int (*run)(struct store_job *self, struct err *err);
 } jobs[] = {
-    {"start", do_start}, {"begin", do_begin},     {"adopt", do_adopt},
-    {"skip", do_skip},   {"cell", do_cell},       {"undo", do_undo},
-    {"diff", do_diff},   {"restore", do_restore}, {"history", do_history},
+    {"start", do_start},   {"begin", do_begin},     {"adopt", do_adopt},
+    {"skip", do_skip},     {"cell", do_cell},       {"undo", do_undo},
+    {"diff", do_diff},     {"restore", do_restore}, {"history", do_history},
+    {"branch", do_branch}, {"try", do_try},         {"tried", do_tried},
 };
 
 static int run(struct store_job *self, const char *line, size_t size, struct err *err)

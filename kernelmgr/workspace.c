@@ -56,6 +56,7 @@ void workspace_destroy(struct workspace **self)
 		return;
 	loop_timer_stop(&dead->pump);
 	loop_timer_stop(&dead->idle);
+	proof_forget(dead);
 	destroy_all(&dead->calls);
 	destroy_all(&dead->finishing);
 	if (dead->kernel)
@@ -381,11 +382,20 @@ static void pump(void *arg)
 		loop_timer_start(self->place->kernels.loop, &self->idle,
 				 self->place->config->idle_timeout_s * 1000000, on_idle,
 				 self);
+	if (head)
+		proof_yield(self->place);
+	else
+		proof_plan(self);
 	if (!head || head->state >= CALL_SENT)
 		return;
 	if (recycle(self, head) ||
 	    (self->kernel && kernel_state(self->kernel) != KERNEL_IDLE)) {
 		call_starting(head);
+		return;
+	}
+	if (head->options.branch[0]) {
+		call_starting(head);
+		branch_go(self, head);
 		return;
 	}
 	if (self->kernel) {
@@ -413,6 +423,7 @@ void workspace_drain(struct workspace *self)
 	struct call *call, *next;
 
 	self->draining = true;
+	proof_yield(self->place);
 	for (call = TAILQ_FIRST(&self->calls); call; call = next) {
 		next = TAILQ_NEXT(call, link);
 		if (call->state < CALL_SENT)

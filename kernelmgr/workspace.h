@@ -25,6 +25,7 @@ struct workspace_place { /* what all workspaces share; outlives them */
 	struct journal *journal; /* NULL: no notes are taken */
 	struct store_place stores;
 	uint64_t namespace_max; /* bytes of one saved namespace */
+	struct proof *proof;    /* the one that is under way, or NULL */
 	size_t kernels_alive;
 };
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernelmgr/branches.h"
+#include "kernelmgr/proof.h"
 #include "wire/mem.h"
 
 enum { SHOWN = 60 /* characters of a bad name that are repeated */ };
@@ -30,6 +32,7 @@ void workspaces_destroy(struct workspaces **self)
 
 	if (!dead)
 		return;
+	proof_finish(dead->place);
 	for (size_t i = 0; i < dead->count; i++)
 		workspace_destroy(&dead->all[i]);
 	free(dead->all);
@@ -42,17 +45,28 @@ bool workspace_name_is_good(const char *name)
 				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t len = strlen(name);
 
-	return len >= 1 && len <= 64 && name[0] != '.' && strspn(name, good) == len;
+	return len >= 1 && len <= USER_NAME_MAX && name[0] != '.' &&
+	       strspn(name, good) == len;
+}
+
+static struct workspace *find(const struct workspaces *self, const char *name)
+{
+	for (size_t i = 0; i < self->count; i++)
+		if (strcmp(workspace_name(self->all[i]), name) == 0)
+			return self->all[i];
+	return NULL;
+}
+
+bool workspaces_has(const struct workspaces *self, const char *name)
+{
+	return find(self, name) != NULL;
 }
 
 static int find_or_make(struct workspaces *self, const char *name, const char *dir,
 			struct workspace **out, struct err *err)
 {
-	for (size_t i = 0; i < self->count; i++)
-		if (strcmp(workspace_name(self->all[i]), name) == 0) {
-			*out = self->all[i];
-			return 0;
-		}
+	if ((*out = find(self, name)))
+		return 0;
 	if (self->count == WORKSPACES_MAX)
 		return err_set(err, ERR_LIMIT,
 			       "there are %d workspaces already; no new one can be "
@@ -134,6 +148,25 @@ int workspaces_principal(struct workspaces *self, const struct claim *user,
 	return find_or_make(self, user->value, dir, out, err);
 }
 
+int workspaces_branch(struct workspaces *self, struct workspace *of, const char *name,
+		      struct workspace **out, struct err *err)
+{
+	const struct config *config = self->place->config;
+	owned(buf_finish) struct buf names = {0};
+	struct branch_place place;
+
+	*out = of;
+	if (!name[0])
+		return 0;
+	if (branch_find_place(&place, config, workspace_name(of), name, err) < 0)
+		return -1;
+	if (branch_is_there(&place))
+		return find_or_make(self, place.name, place.dir, out, err);
+	branch_list(config, workspace_name(of), &names);
+	return err_set(err, ERR_ARGUMENT, "there is no branch '%s'; branches: %.120s",
+		       name, buf_str(&names));
+}
+
 void workspaces_drain(struct workspaces *self)
 {
 	for (size_t i = 0; i < self->count; i++)
@@ -151,7 +184,7 @@ bool workspaces_busy(const struct workspaces *self)
 	for (size_t i = 0; i < self->count; i++)
 		if (workspace_busy(self->all[i]))
 			return true;
-	return false;
+	return self->place->proof != NULL;
 }
 
 struct workspaces_count workspaces_count(const struct workspaces *self)

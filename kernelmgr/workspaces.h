@@ -38,6 +38,12 @@ struct claim {
 int workspaces_principal(struct workspaces *self, const struct claim *user,
 			 const struct claim *secret, struct workspace **out,
 			 struct err *err) must_check;
+/* The branch of that name of a workspace, opened if it is not; "": the workspace
+ * itself.  Fails with the branches there are. */
+int workspaces_branch(struct workspaces *self, struct workspace *of, const char *name,
+		      struct workspace **out, struct err *err) must_check;
+/* True if a workspace of this name is open. */
+bool workspaces_has(const struct workspaces *self, const char *name);
 /* True for [A-Za-z0-9._-]{1,64} that does not start with a dot. */
 bool workspace_name_is_good(const char *name);
 

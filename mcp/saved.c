@@ -23,6 +23,16 @@ static void show(struct buf *out, const json_t *row, const char *key, size_t max
 	utf8_show_cut(out, text, strlen(text), max);
 }
 
+static void show_tried(struct buf *out, const json_t *row)
+{
+	long long cell = json_integer_of(row, "tried", 0);
+
+	if (cell)
+		buf_printf(out,
+			   "; found when it was tried, in the state after cell %lld",
+			   cell);
+}
+
 /* "name (what: why)" for each, after a heading. */
 static void add_rows(struct buf *out, const char *heading, const json_t *rows)
 {
@@ -38,6 +48,7 @@ static void add_rows(struct buf *out, const char *heading, const json_t *rows)
 		show(out, row, "what", WHY_SHOWN);
 		buf_text(out, what ? ": " : "");
 		show(out, row, "why", WHY_SHOWN);
+		show_tried(out, row);
 		buf_text(out, ")");
 	}
 	if (count > ROWS_SHOWN)
@@ -106,11 +117,12 @@ void saved_footer(struct buf *out, const json_t *summary)
 	}
 }
 
-static json_t *shown_json(const json_t *row, const char *key, size_t max)
+static json_t *why_json(const json_t *row)
 {
 	owned(buf_finish) struct buf text = {0};
 
-	show(&text, row, key, max);
+	show(&text, row, "why", WHY_SHOWN);
+	show_tried(&text, row);
 	return json_string_lossy(buf_str(&text), text.size);
 }
 
@@ -123,8 +135,7 @@ static json_t *lost_json(const json_t *rows)
 		owned(buf_finish) struct buf name = {0};
 
 		show(&name, row, "name", NAME_SHOWN);
-		json_object_set_new(lost, buf_str(&name),
-				    shown_json(row, "why", WHY_SHOWN));
+		json_object_set_new(lost, buf_str(&name), why_json(row));
 	}
 	return lost;
 }

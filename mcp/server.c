@@ -205,6 +205,7 @@ static void on_tools_call(const struct ask *ask)
 				 .arg = ask->arg,
 				 .tool = {.tool = tool,
 					  .config = ask->server->config,
+					  .workspaces = ask->context->workspaces,
 					  .workspace = ask->context->workspace,
 					  .revision = ask->context->revision,
 					  .done = on_tool_done,

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "kernelmgr/config.h"
-#include "kernelmgr/workspace.h"
+#include "kernelmgr/workspaces.h"
 #include "mcp/rpc.h"
 #include "mcp/session.h"
 
@@ -27,6 +27,7 @@ void server_destroy(struct server **self);
 struct server_context { /* who asks */
 	enum mcp_revision revision;
 	uint64_t session; /* serial; requests are cancelled within their session only */
+	struct workspaces *workspaces;
 	struct workspace *workspace; /* NULL: nobody's; then tools answer refusal */
 	struct err refusal;
 };

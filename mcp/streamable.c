@@ -141,7 +141,8 @@ static void hand_on(struct streamable *self, struct exchange *exchange,
 		    uint64_t session, const char *headers)
 {
 	char user[256], secret[512];
-	struct server_context context = {.revision = revision, .session = session};
+	struct server_context context = {
+	    .revision = revision, .session = session, .workspaces = self->workspaces};
 	const struct claim user_claim =
 	    claim_of(exchange, self->user_header, user, sizeof user);
 	/* who has no name needs none to vouch for it */

@@ -43,6 +43,25 @@ static void show_changes(struct buf *text, const json_t *row)
 	}
 }
 
+static void show_verified(struct buf *text, const json_t *row)
+{
+	const json_t *names = json_object_get(row, "not_loading");
+	size_t count = json_array_size(names);
+
+	if (!json_is_true(json_object_get(row, "verified")))
+		return;
+	buf_text(text, ", verified");
+	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+
+		buf_text(text, i ? ", " : "; not loading: ");
+		utf8_show_cut(text, name ? name : "?", strlen(name ? name : "?"),
+			      NAME_SHOWN);
+	}
+	if (count > NAMES_SHOWN)
+		buf_printf(text, ", +%zu more", count - NAMES_SHOWN);
+}
+
 static void show_row(struct buf *text, const json_t *row)
 {
 	time_t when = (time_t)json_integer_of(row, "time", 0);
@@ -60,7 +79,9 @@ static void show_row(struct buf *text, const json_t *row)
 	show_changes(text, row);
 	if (json_object_get(row, "generation")) {
 		files_size_text(size, (uint64_t)json_integer_of(row, "bytes", 0));
-		buf_printf(text, "  (%s saved)", size);
+		buf_printf(text, "  (%s saved", size);
+		show_verified(text, row);
+		buf_text(text, ")");
 	}
 	if (code[0]) {
 		buf_text(text, "  | ");
@@ -139,7 +160,10 @@ const struct tool tool_history = {
 	"\"type\":\"integer\"},\"ms\":{\"type\":\"integer\"},\"outcome\":{\"type\":"
 	"\"string\"},\"code\":{\"type\":\"string\"},\"generation\":{\"type\":"
 	"\"integer\"},"
-	"\"bytes\":{\"type\":\"integer\"}}}}},\"required\":[\"cells\"]}",
+	"\"bytes\":{\"type\":\"integer\"},\"verified\":{\"type\":\"boolean\","
+	"\"description\":\"a kernel has tried to load it\"},\"not_loading\":{"
+	"\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}}},\"required\":"
+	"[\"cells\"]}",
     .run = run_history,
 };
 

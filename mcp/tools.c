@@ -9,9 +9,19 @@
 #include "wire/mem.h"
 
 static const struct tool *const tools[] = {
-    &tool_run_python, &tool_undo,       &tool_restore,        &tool_history,
-    &tool_diff,       &tool_list_files, &tool_read_text_file,
+    &tool_run_python, &tool_undo,   &tool_restore,    &tool_history,
+    &tool_diff,       &tool_branch, &tool_list_files, &tool_read_text_file,
 };
+
+/* Every tool has it where branches can be made. */
+static const struct tool_arg branch_arg = {
+    "branch", ARG_TEXT, false,
+    0,        0,        "Name of the branch to work in; \"\": the workspace itself."};
+
+static bool has_branches(const struct config *config)
+{
+	return config_offers_tool(config, tool_branch.name);
+}
 
 static const char *const type_names[] = {[ARG_TEXT] = "string",
 					 [ARG_NUMBER] = "number",
@@ -34,7 +44,7 @@ const struct tool *tool_find(const struct config *config, const char *name)
 
 int tools_check(const struct config *config, struct err *err)
 {
-	char all[160] = "";
+	char all[200] = "";
 
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
 		snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s",
@@ -74,12 +84,13 @@ static json_t *arg_schema(const struct tool_arg *arg)
 	if (arg->required)
 		return schema;
 	json_object_set_new(schema, "default",
-			    arg->type == ARG_FLAG ? json_boolean(arg->fallback != 0)
-						  : number_json(arg->fallback));
+			    arg->type == ARG_TEXT   ? json_string("")
+			    : arg->type == ARG_FLAG ? json_boolean(arg->fallback != 0)
+						    : number_json(arg->fallback));
 	return schema;
 }
 
-static json_t *input_schema(const struct tool *tool)
+static json_t *input_schema(const struct tool *tool, bool branches)
 {
 	json_t *properties = json_object(), *required = json_array();
 	json_t *schema = json_pack("{ss so sb}", "type", "object", "properties",
@@ -90,6 +101,9 @@ static json_t *input_schema(const struct tool *tool)
 		if (arg->required)
 			json_array_append_new(required, json_string(arg->name));
 	}
+	if (branches)
+		json_object_set_new(properties, branch_arg.name,
+				    arg_schema(&branch_arg));
 	if (json_array_size(required))
 		json_object_set_new(schema, "required", required);
 	else
@@ -97,10 +111,12 @@ static json_t *input_schema(const struct tool *tool)
 	return schema;
 }
 
-static json_t *describe(const struct tool *tool, enum mcp_revision revision)
+static json_t *describe(const struct tool *tool, bool branches,
+			enum mcp_revision revision)
 {
-	json_t *row = json_pack("{ss ss so}", "name", tool->name, "description",
-				tool->description, "inputSchema", input_schema(tool));
+	json_t *row =
+	    json_pack("{ss ss so}", "name", tool->name, "description",
+		      tool->description, "inputSchema", input_schema(tool, branches));
 
 	if (revision >= MCP_2025_03_26)
 		json_object_set_new(row, "annotations",
@@ -123,7 +139,8 @@ json_t *tools_list(const struct config *config, enum mcp_revision revision)
 
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
 		if (config_offers_tool(config, tools[i]->name))
-			json_array_append_new(list, describe(tools[i], revision));
+			json_array_append_new(
+			    list, describe(tools[i], has_branches(config), revision));
 	return list;
 }
 
@@ -181,7 +198,7 @@ static const char *type_of(const json_t *value)
 static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 		    const json_t *value, struct err *err)
 {
-	*out = (struct arg_value){.number = arg->fallback};
+	*out = (struct arg_value){.text = "", .number = arg->fallback};
 	if (!value || json_is_null(value))
 		return arg->required
 			   ? err_set(err, ERR_ARGUMENT, "%s is missing; give it: %s",
@@ -208,7 +225,7 @@ static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 }
 
 static int refuse_unknown(const struct tool *tool, const json_t *arguments,
-			  struct err *err)
+			  bool branches, struct err *err)
 {
 	const char *key;
 	json_t *value;
@@ -217,13 +234,16 @@ static int refuse_unknown(const struct tool *tool, const json_t *arguments,
 	for (const struct tool_arg *arg = tool->args; arg->name; arg++)
 		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
 			 known[0] ? ", " : "", arg->name);
+	if (branches)
+		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
+			 known[0] ? ", " : "", branch_arg.name);
 	json_object_foreach((json_t *)(uintptr_t)arguments, key, value)
 	{
 		const struct tool_arg *arg = tool->args;
 
 		while (arg->name && strcmp(arg->name, key) != 0)
 			arg++;
-		if (!arg->name)
+		if (!arg->name && !(branches && strcmp(key, branch_arg.name) == 0))
 			return err_set(err, ERR_ARGUMENT,
 				       "%s has no argument '%.60s'; it takes %s",
 				       tool->name, key, known[0] ? known : "none");
@@ -232,15 +252,30 @@ static int refuse_unknown(const struct tool *tool, const json_t *arguments,
 }
 
 static int read_args(struct arg_value *out, const struct tool *tool,
-		     const json_t *arguments, struct err *err)
+		     const json_t *arguments, bool branches, struct err *err)
 {
-	if (refuse_unknown(tool, arguments, err) < 0)
+	if (refuse_unknown(tool, arguments, branches, err) < 0)
 		return -1;
 	for (size_t i = 0; tool->args[i].name; i++)
 		if (read_arg(&out[i], &tool->args[i],
 			     json_object_get(arguments, tool->args[i].name), err) < 0)
 			return -1;
 	return 0;
+}
+
+/* Goes over to the branch that the arguments name. */
+static int enter_branch(struct tool_call *self, const json_t *arguments,
+			struct err *err)
+{
+	struct arg_value branch;
+
+	if (!has_branches(self->config))
+		return 0;
+	if (read_arg(&branch, &branch_arg, json_object_get(arguments, branch_arg.name),
+		     err) < 0)
+		return -1;
+	return workspaces_branch(self->workspaces, self->workspace, branch.text,
+				 &self->workspace, err);
 }
 
 /* ---- a call ---- */
@@ -250,7 +285,9 @@ void tool_start(struct tool_call *self, const json_t *arguments)
 	struct arg_value values[TOOL_ARGS_MAX] = {{0}};
 	struct err err;
 
-	if (read_args(values, self->tool, arguments, &err) < 0)
+	if (read_args(values, self->tool, arguments, has_branches(self->config), &err) <
+		0 ||
+	    enter_branch(self, arguments, &err) < 0)
 		tool_fail(self, &err);
 	else
 		self->tool->run(self, values);

@@ -14,7 +14,7 @@
 
 #include "kernelmgr/call.h"
 #include "kernelmgr/config.h"
-#include "kernelmgr/workspace.h"
+#include "kernelmgr/workspaces.h"
 #include "mcp/session.h"
 #include "wire/err.h"
 
@@ -54,7 +54,8 @@ struct tool {
 struct tool_call { /* embed it; filled in by who starts it */
 	const struct tool *tool;
 	const struct config *config;
-	struct workspace *workspace;
+	struct workspaces *workspaces;
+	struct workspace *workspace; /* a branch of it, once the arguments are read */
 	enum mcp_revision revision;
 	tool_done_fn *done;
 	void *arg;
@@ -92,6 +93,6 @@ json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
 		    json_t *structure);
 
 extern const struct tool tool_run_python, tool_undo, tool_restore, tool_history,
-    tool_diff, tool_list_files, tool_read_text_file;
+    tool_diff, tool_branch, tool_list_files, tool_read_text_file;
 
 #endif

@@ -36,8 +36,9 @@ static json_t *snapshot_json(const struct connfile_snapshot *self)
 		return json_null();
 	if (self->manifest)
 		restore =
-		    json_pack("{ss so}", "manifest", self->manifest, "skip",
-			      self->skip ? json_deep_copy(self->skip) : json_array());
+		    json_pack("{ss so ss*}", "manifest", self->manifest, "skip",
+			      self->skip ? json_deep_copy(self->skip) : json_array(),
+			      "moved_from", self->moved_from);
 	return json_pack("{ss ss ss sI sI so}", "store", self->store, "spool",
 			 self->spool, "mode", self->always ? "always" : "idle",
 			 "generation", (json_int_t)self->generation, "namespace_max",

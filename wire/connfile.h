@@ -26,6 +26,7 @@ struct connfile_snapshot {
 	uint64_t namespace_max; /* bytes; 0: no limit */
 	const char *manifest;   /* what to begin with; NULL: an empty namespace */
 	const json_t *skip;     /* names not to restore; NULL: none */
+	const char *moved_from; /* where the files were, if they are copies; NULL */
 };
 
 struct connfile {

@@ -13,6 +13,7 @@ summary     names for the reply's metadata
 cells       which cell bound which name
 snapshot/   the namespace kept on disk, and back
 unsaved     where it cannot be
+moved       what came back in a branch
 census      threads and child processes
 leaving     how the process ends
 """

@@ -18,6 +18,7 @@ from .cells import Cells
 from .connection import Launch, Reports
 from .interrupts import Interrupts
 from .leaving import BUSY_S, EXIT_S, leave_now, leave_within
+from .moved import follow
 from .streams import Output, clean
 
 
@@ -222,7 +223,7 @@ class KernelApp(IPKernelApp):
         self.io_loop = IOLoop.current()
         self.reports.ready(self.output.handed_over())
         if self.snapshots is not None:
-            self.kernel.census.exclude(self.snapshots.start(self.io_loop))
+            self.restore()
         self.shell.count_from(self.launch.cell)
         while not self.leaving:
             try:
@@ -236,6 +237,13 @@ class KernelApp(IPKernelApp):
             self.snapshots.last_save()
             called_off.set()
         leave_now(self.close)
+
+    def restore(self) -> None:
+        home = os.getcwd()
+        self.kernel.census.exclude(self.snapshots.start(self.io_loop))
+        what = self.launch.snapshot and self.launch.snapshot.restore
+        if what and what.moved_from:
+            follow(what.moved_from, home)
 
     def leave(self) -> None:
         """End the process once the current message is answered; any thread may call it."""

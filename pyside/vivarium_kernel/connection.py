@@ -30,6 +30,7 @@ class LaunchError(Exception):
 class Restore:
     manifest: str  # of the generation to come back from
     skip: frozenset[str]  # names that killed or hung an earlier attempt
+    moved_from: str = ""  # where the work directory was, if it is a copy
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,12 @@ def parse_snapshot(found: dict[str, Any] | None) -> SnapshotLaunch | None:
         mode=str(found["mode"]),
         generation=int(found["generation"]),
         namespace_max=int(found["namespace_max"]),
-        restore=restore and Restore(str(restore["manifest"]), frozenset(restore["skip"])),
+        restore=restore
+        and Restore(
+            str(restore["manifest"]),
+            frozenset(restore["skip"]),
+            str(restore.get("moved_from", "")),
+        ),
     )
 
 

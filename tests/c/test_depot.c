@@ -383,20 +383,95 @@ CASE(history_joins_what_ran_and_what_was_saved)
 	assert_int_equal(json_array_size(json_object_get(diff, "changed")), 1);
 }
 
+CASE(what_was_tried_is_remembered)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+	json_auto_t *rows = json_pack("[{ss ss}]", "name", "x", "why", "it hangs");
+	json_auto_t *none = json_array(), *history = NULL;
+	struct err err = {0};
+
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+	assert_int_equal(depot_head(depot), 2);
+	assert_null(depot_tried(depot, 1));
+	assert_int_equal(depot_note_tried(depot, 1, rows, &err), 0);
+	assert_int_equal(depot_note_tried(depot, 2, none, &err), 0);
+	assert_int_equal(depot_note_tried(depot, 9, rows, &err), -1);
+	depot_close(&depot);
+	depot = open_it("w", &words);
+	assert_true(json_equal(depot_tried(depot, 1), rows));
+	assert_int_equal(json_array_size(depot_tried(depot, 2)), 0);
+	history = depot_history(depot, 9);
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *row = json_array_get(history, i);
+
+		assert_true(json_is_true(json_object_get(row, "verified")));
+		assert_int_equal(json_array_size(json_object_get(row, "not_loading")),
+				 i == 0);
+	}
+	for (unsigned n = 3; n < 6; n++) { /* three are kept */
+		spool(n, (int)n, "more");
+		adopt(depot, n);
+	}
+	assert_null(depot_tried(depot, 1));
+}
+
+CASE(a_proof_begins_in_an_empty_place)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+	struct err err = {0};
+
+	assert_int_equal(depot_clear_proof(depot, &err), 0);
+	put("proof/restoring", "x", 1);
+	assert_int_equal(depot_clear_proof(depot, &err), 0);
+	assert_int_equal(rmdir(at("proof")), 0);
+}
+
 CASE(a_branch_is_readable_by_its_own_name_only)
 {
 	owned(buf_finish) struct buf words = {0};
 	owned(depot_close) struct depot *depot = open_it("w", &words), *branch = NULL;
 	owned(free_text) char *dir = xstrdup(at("branch"));
+	const struct depot_branch what = {dir, "w@b", "/files"};
 	struct err err = {0};
 
 	spool(1, 1, "one");
 	adopt(depot, 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+	assert_int_equal(depot_branch(depot, 1, &what, &err), 0);
 	assert_int_equal(depot_open(&branch, dir, "w@b", key, &limits, &words, &err),
 			 0);
-	assert_int_equal(depot_branch(depot, 1, branch, &err), 0);
 	assert_int_equal(depot_choose(branch, &words), 1);
-	assert_int_equal(depot_branch(depot, 1, branch, &err), -1);
+	assert_string_equal(depot_origin(branch, 1), "/files");
+	assert_string_equal(depot_origin(branch, 2), "");
+	assert_string_equal(depot_origin(depot, 1), "");
+	assert_int_equal(depot_last_cell(branch), 2);
+	assert_string_equal(buf_str(&words), "");
+	depot_close(&branch);
+	assert_int_equal(depot_open(&branch, dir, "w", key, &limits, &words, &err), 0);
+	assert_int_equal(depot_choose(branch, &words), 0);
+}
+
+CASE(a_branch_of_nothing_begins_empty_and_counts_on)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words), *branch = NULL;
+	owned(free_text) char *dir = xstrdup(at("branch"));
+	const struct depot_branch what = {dir, "w@b", "/files"};
+	json_auto_t *line = json_pack("{si}", "cell", 7);
+	struct err err = {0};
+
+	depot_note(depot, line);
+	assert_int_equal(depot_branch(depot, 0, &what, &err), 0);
+	assert_int_equal(depot_open(&branch, dir, "w@b", key, &limits, &words, &err),
+			 0);
+	assert_int_equal(depot_choose(branch, &words), 0);
+	assert_int_equal(depot_last_cell(branch), 7);
 	assert_string_equal(buf_str(&words), "");
 }
 
@@ -413,5 +488,7 @@ RUN(EACH(the_newest_of_what_was_adopted_is_in_force),
     EACH(a_lost_head_is_made_anew), EACH(going_back_follows_the_line),
     EACH(a_fresh_namespace_can_be_undone_but_is_not_replaced),
     EACH(names_that_crash_a_restore_are_remembered),
-    EACH(history_joins_what_ran_and_what_was_saved),
-    EACH(a_branch_is_readable_by_its_own_name_only))
+    EACH(history_joins_what_ran_and_what_was_saved), EACH(what_was_tried_is_remembered),
+    EACH(a_proof_begins_in_an_empty_place),
+    EACH(a_branch_is_readable_by_its_own_name_only),
+    EACH(a_branch_of_nothing_begins_empty_and_counts_on))

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "kernelmgr/workspaces.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernelmgr/branches.h"
 #include "testing.h"
 #include "wire/mem.h"
 
@@ -112,6 +114,53 @@ CASE(bad_names_are_refused_in_words)
 	assert_true(workspace_name_is_good("a.b_c-D9"));
 }
 
+CASE(a_branch_is_found_where_its_files_are)
+{
+	char dir[PATH_MAX + 64];
+	struct workspace *whole, *branch, *again;
+	struct err err;
+
+	assert_int_equal(workspaces_principal(workspaces, &none, &none, &whole, &err),
+			 0);
+	assert_int_equal(workspaces_branch(workspaces, whole, "", &branch, &err), 0);
+	assert_ptr_equal(branch, whole);
+	assert_int_equal(workspaces_branch(workspaces, whole, "b", &branch, &err), -1);
+	assert_non_null(strstr(err.msg, "no branch 'b'; branches: none"));
+	assert_int_equal(workspaces_branch(workspaces, whole, "../b", &branch, &err),
+			 -1);
+	assert_non_null(strstr(err.msg, "1 to 32 of"));
+	snprintf(dir, sizeof dir, "%s/.branches", config.workdir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	snprintf(dir, sizeof dir, "%s/.branches/default@b", config.workdir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(workspaces_branch(workspaces, whole, "c", &branch, &err), -1);
+	assert_non_null(strstr(err.msg, "branches: b"));
+	assert_false(workspaces_has(workspaces, "default@b"));
+	assert_int_equal(workspaces_branch(workspaces, whole, "b", &branch, &err), 0);
+	assert_string_equal(workspace_name(branch), "default@b");
+	assert_string_equal(workspace_dir(branch), dir);
+	assert_true(workspaces_has(workspaces, "default@b"));
+	assert_int_equal(workspaces_branch(workspaces, branch, "b", &again, &err), 0);
+	assert_ptr_equal(again, branch);
+	rmdir(dir);
+	*strrchr(dir, '/') = '\0';
+	rmdir(dir);
+}
+
+CASE(names_of_branches)
+{
+	static const char *const bad[] = {"",    ".",   ".a",      "a/b",
+					  "a@b", "a b", "\xc3\xa9"};
+	char longest[] = "0123456789abcdef0123456789abcdef-";
+
+	for (size_t i = 0; i < COUNT_OF(bad); i++)
+		assert_false(branch_name_is_good(bad[i]));
+	assert_false(branch_name_is_good(longest));
+	longest[32] = '\0';
+	assert_true(branch_name_is_good(longest));
+	assert_true(branch_name_is_good("a.b_c-D9"));
+}
+
 CASE(the_secret_is_needed_where_there_is_one)
 {
 	strcpy(config.user_header, "X-User-ID");
@@ -130,4 +179,5 @@ CASE(the_secret_is_needed_where_there_is_one)
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 RUN(EACH(without_a_header_configured_all_share_the_default),
     EACH(each_user_has_one_and_case_counts), EACH(bad_names_are_refused_in_words),
+    EACH(a_branch_is_found_where_its_files_are), EACH(names_of_branches),
     EACH(the_secret_is_needed_where_there_is_one))

@@ -115,6 +115,7 @@ class Daemon:
             "XDG_RUNTIME_DIR": str(self.runtime),
             "XDG_CACHE_HOME": str(Path(tempfile.gettempdir()) / f"vivarium-e2e-{os.getuid()}"),
             "VIVARIUM_PORT": "0",
+            "VIVARIUM_VERIFY": "off",  # no kernels that no call has asked for
             "VIVARIUM_WORKDIR": str(self.work),
             "VIVARIUM_STATE_DIR": str(self.state),
             **(env or {}),
