@@ -26,7 +26,7 @@ demo: ## play the README's tour with the official MCP client (set up if missing)
 	@$(MAKE) --no-print-directory build
 	@$(PY_TOOLS)/python tests/demo.py build/vivarium
 
-bench: ## measure against peers in the same run, write docs/bench.md (about 5 minutes)
+bench: ## measure against peers in the same run, write docs/bench.md (about 15 minutes)
 	@deploy/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@PYTHONPATH=tests/e2e $(PY_TOOLS)/python bench/run.py build

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-purpose=${1:?usage: deploy/setup.sh run|demo|test|bench|bench}
+purpose=${1:?usage: deploy/setup.sh run|demo|test|bench}
 python=${VIVARIUM_SETUP_PYTHON:-/usr/bin/python3} # Debian's own
 
 say() { printf 'set-up: %s\n' "$*" >&2; }

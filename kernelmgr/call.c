@@ -441,6 +441,7 @@ static void describe_death(struct call *self, const struct kernel_death *death)
 			   rows[CALL_IDLED].deadline_s);
 	else
 		buf_printf(notice, "The kernel %s while this cell ran.", death->words);
+	saving_tell_begun(self->workspace, notice);
 	buf_text(notice, " The next call starts a new one");
 	workspace_tell_loss(self->workspace, notice);
 }

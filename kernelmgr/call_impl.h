@@ -52,8 +52,10 @@ struct saving {              /* what saving.c keeps for a workspace */
 	bool went_back;      /* the next kernel begins with an older one, as asked */
 	uint64_t generation; /* that the present kernel began with; 0 none */
 	long long cell;      /* the newest state is the one after it; 0 there is none */
-	long long kept;      /* the same of what the store has */
-	int failures;        /* kernels that died restoring, one after the other */
+	long long began; /* the cell after which the present kernel's beginning was */
+	long long kept;  /* the same of what the store has */
+	bool untold;     /* the present kernel restored a state, and no reply said so */
+	int failures;    /* kernels that died restoring, one after the other */
 	char culprit[KERNEL_NAME_SIZE]; /* the name that the last of them was at */
 };
 
@@ -125,6 +127,8 @@ bool saving_on_death(struct workspace *self, const struct kernel_death *death);
 void saving_on_cell(struct workspace *self, const struct call *call);
 /* Appends whole lines about what the kernel restored, if this is its first reply. */
 void saving_tell_restored(struct workspace *self, const json_t *reply, struct buf *out);
+/* The same in short, for a kernel that died before its first reply. */
+void saving_tell_begun(struct workspace *self, struct buf *out);
 /* Puts an older state in force; call_on_back() follows. */
 void saving_go_back(struct workspace *self, struct call *call);
 

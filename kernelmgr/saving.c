@@ -116,7 +116,8 @@ static void on_begin(const json_t *answer, void *arg)
 
 	self->saving.asking = false;
 	self->saving.generation = (uint64_t)json_integer_of(answer, "generation", 0);
-	self->saving.cell = json_integer_of(answer, "cell", 0);
+	self->saving.cell = self->saving.began = json_integer_of(answer, "cell", 0);
+	self->saving.untold = manifest[0] != '\0';
 	self->saving.kept = self->saving.cell;
 	proof_newest(self, 0); /* what is restored is tried by that */
 	self->saving.fresh = false;
@@ -367,8 +368,21 @@ void saving_tell_restored(struct workspace *self, const json_t *reply, struct bu
 	if (!json_is_object(restored))
 		return;
 	tell(self, restored, out);
+	self->saving.untold = false;
 	self->saving.failures = 0;
 	self->saving.culprit[0] = '\0';
+	self->saving.went_back = false;
+}
+
+void saving_tell_begun(struct workspace *self, struct buf *out)
+{
+	if (!self->saving.untold)
+		return;
+	self->saving.untold = false;
+	buf_printf(out, " It had begun with the variables as after cell %lld",
+		   self->saving.began);
+	tell_lost_cells(self, self->saving.began, (long long)self->cells, out);
+	buf_text(out, ".");
 	self->saving.went_back = false;
 }
 

@@ -22,7 +22,8 @@ PROXY_SECRET = "soak-proxy-secret"
 STATELESS = "2026-07-28"
 META = "io.modelcontextprotocol/"
 DEADLINE_S = 150  # of any answer: 120 s for a kernel, a call's own time, and some
-LOST = ("gone", "Vivarium was killed", "fresh:")  # a notice with one of these ends a namespace
+# A notice with one of these ends a namespace, or some of its cells.
+LOST = ("gone", "is lost", "Vivarium was killed", "fresh:")
 
 # Each cell says what it found, so that a foreign or lost namespace shows at once.
 PRELUDE = """\

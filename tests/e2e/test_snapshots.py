@@ -133,6 +133,16 @@ def test_all_killed_at_once_right_after_an_answer_with_always(start: type_of_sta
     assert result.data["result"] == "(3, 3, 3000000)"
 
 
+def test_a_kernel_that_dies_in_its_first_cell_tells_what_it_had(
+    daemon: Daemon, client: Client
+) -> None:
+    client.run_saved(daemon, "x = 1")
+    kill_kernel(daemon)
+    result = client.run("assert x == 1; import os; os._exit(3)")
+    assert "It had begun with the variables as after cell 1." in result.text
+    assert client.run("x").data["result"] == "1"
+
+
 def test_what_does_not_survive_is_named_before_and_after(daemon: Daemon, client: Client) -> None:
     result = client.run("import socket; s = socket.socket(); x = 1")
     assert "s (socket" in result.footer_line("lost if the kernel restarts: ")
