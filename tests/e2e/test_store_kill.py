@@ -88,7 +88,7 @@ def answers(place: Path, *more: dict[str, Any]) -> list[dict[str, Any]]:
     with ours, theirs:
         ours.sendall(jobs(place, *more))
         ours.shutdown(socket.SHUT_WR)
-        subprocess.run([PROGRAM], stdin=theirs, check=True, timeout=20)
+        subprocess.run([str(PROGRAM)], stdin=theirs.fileno(), check=True, timeout=20)
         theirs.close()
         text = b""
         while part := ours.recv(1 << 16):
