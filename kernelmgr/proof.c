@@ -164,10 +164,11 @@ static void on_message(enum kernel_channel channel, const struct jmsg *message,
 	const json_t *ours = json_object_get(message->metadata, "vivarium");
 	const json_t *restored = json_object_get(ours, "restored");
 
-	if (!self->workspace || self->told || channel != KERNEL_SHELL ||
-	    strcmp(message->parent_id, self->msg_id) != 0 || !json_is_object(restored))
+	if (!self->workspace || channel != KERNEL_SHELL ||
+	    strcmp(message->parent_id, self->msg_id) != 0)
 		return;
-	conclude(self, rows_of(restored), NULL);
+	if (json_is_object(restored))
+		conclude(self, rows_of(restored), NULL);
 	kernel_kill(self->kernel);
 }
 
