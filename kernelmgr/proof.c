@@ -99,6 +99,18 @@ static void on_deadline(void *arg)
 	give_up(self);
 }
 
+/* A workspace without a kernel needs no helper either. */
+static void on_noted(const json_t *answer, void *arg)
+{
+	struct workspace *workspace = arg;
+	const char *error = json_text(answer, "error", NULL);
+
+	if (error)
+		log_warn(workspace->name, "store: %s", error);
+	if (!workspace->kernel && TAILQ_EMPTY(&workspace->calls))
+		store_rest(workspace->saving.store);
+}
+
 /* Takes rows.  culprit: the name that ended the kernel, or NULL. */
 static void conclude(struct proof *self, json_t *rows, const char *culprit)
 {
@@ -114,7 +126,7 @@ static void conclude(struct proof *self, json_t *rows, const char *culprit)
 		  json_pack("{ss sI sO ss*}", "do", "tried", "generation",
 			    (json_int_t)self->generation, "rows", rows, "culprit",
 			    culprit),
-		  NULL, NULL);
+		  on_noted, workspace);
 	json_decref(proving->found);
 	proving->found = rows;
 	proving->found_cell = self->cell;
@@ -152,10 +164,11 @@ static void on_message(enum kernel_channel channel, const struct jmsg *message,
 	const json_t *ours = json_object_get(message->metadata, "vivarium");
 	const json_t *restored = json_object_get(ours, "restored");
 
-	if (!self->workspace || self->told || channel != KERNEL_SHELL ||
-	    strcmp(message->parent_id, self->msg_id) != 0 || !json_is_object(restored))
+	if (!self->workspace || channel != KERNEL_SHELL ||
+	    strcmp(message->parent_id, self->msg_id) != 0)
 		return;
-	conclude(self, rows_of(restored), NULL);
+	if (json_is_object(restored))
+		conclude(self, rows_of(restored), NULL);
 	kernel_kill(self->kernel);
 }
 
