@@ -65,6 +65,7 @@ class Soak:
         self.samples: list[Sample] = []
         self.port, self.generation = 0, 0
         self.restarting = self.killed_before = self.ended = False
+        self.paused_at = -1e9
         self.may_play = threading.Event()
         self.playing = 0
         self.began = time.monotonic()
@@ -132,6 +133,7 @@ class Soak:
         what = self.rng.choice(("kernel", "kernel", "supervisor", "pause"))
         self.blows[what] += 1
         if what == "pause":
+            self.paused_at = time.monotonic()
             self.daemon.process.send_signal(signal.SIGSTOP)
             threading.Event().wait(0.7)
             self.daemon.process.send_signal(signal.SIGCONT)

@@ -22,6 +22,8 @@ static struct exchange *exchange_create(struct http *http, struct lws *wsi)
 	int uri_len, method = lws_http_get_uri_and_method(wsi, &uri, &uri_len);
 
 	self->http = http;
+	self->connection = connection_busy(http, wsi);
+	self->connection->exchange = self;
 	self->wsi = wsi;
 	self->method =
 	    method >= 0 && method < (int)COUNT_OF(methods) ? methods[method] : "?";
@@ -29,7 +31,6 @@ static struct exchange *exchange_create(struct http *http, struct lws *wsi)
 		lws_strnncpy(self->path, uri, uri_len, sizeof self->path);
 	LIST_INSERT_HEAD(&http->exchanges, self, link);
 	http->busy++;
-	lws_set_opaque_user_data(wsi, self);
 	return self;
 }
 
@@ -38,7 +39,7 @@ void exchange_destroy(struct exchange **self)
 	struct exchange *dead = take(self);
 
 	loop_timer_stop(&dead->timer);
-	lws_set_opaque_user_data(dead->wsi, NULL);
+	dead->connection->exchange = NULL;
 	LIST_REMOVE(dead, link);
 	dead->http->busy--;
 	sendq_finish(&dead->out);
@@ -131,7 +132,7 @@ static void handle(struct exchange *self)
 
 int exchange_on_headers(struct http *http, struct lws *wsi)
 {
-	if (http->stopped || lws_get_opaque_user_data(wsi))
+	if (http->stopped || connection_exchange(wsi))
 		return -1; /* a request behind an open GET stream: that is over */
 
 	struct exchange *self = exchange_create(http, wsi);
@@ -142,7 +143,7 @@ int exchange_on_headers(struct http *http, struct lws *wsi)
 	if (self->body_due) {
 		self->head_round = loop_round(http->loop);
 		self->head_mark = pipeline_bytes_read(fd);
-		if (!self->head_mark || self->head_mark == http->read_mark[fd])
+		if (!pipeline_has_read(self->connection->read_mark, self->head_mark))
 			return -1; /* pipelined: see pipeline.h; on_closed() follows */
 	}
 	if (framed && exchange_admit(self) && self->route->begin)

@@ -89,21 +89,23 @@ static unsigned long long read_so_far(const struct exchange *self, int fd)
 {
 	if (self->head_round != loop_round(self->http->loop))
 		return pipeline_bytes_read(fd);
-	assert(!pipeline_bytes_read(fd) || pipeline_bytes_read(fd) == self->head_mark);
+	assert(!pipeline_has_read(self->head_mark, pipeline_bytes_read(fd)));
 	return self->head_mark;
 }
 
 static int complete(struct exchange *self)
 {
-	struct lws *wsi = self->wsi;
+	struct connection *connection = self->connection;
 	bool keep_alive = self->keep_alive;
-	int fd = lws_get_socket_fd(wsi);
 
 	if (self->body_due)
 		return keep_alive ? discard(self) : linger(self);
-	self->http->read_mark[fd] = read_so_far(self, fd);
+	connection->read_mark = read_so_far(self, lws_get_socket_fd(self->wsi));
 	exchange_destroy(&self);
-	return !keep_alive || lws_http_transaction_completed(wsi) ? -1 : 0;
+	if (!keep_alive || lws_http_transaction_completed(connection->wsi))
+		return -1;
+	connection_idle(connection);
+	return 0;
 }
 
 static void tell_drained(struct exchange *self)

@@ -30,7 +30,6 @@ static int filter_connection(struct http *self, int fd)
 	if (self->draining || self->connections >= self->config.connections_max ||
 	    fd < 0 || fd >= LOOP_FD_MAX)
 		return -1;
-	self->read_mark[fd] = 0; /* not in CLOSED_HTTP: lws skips it in some states */
 	return 0;
 }
 
@@ -76,13 +75,6 @@ static int confirm_upgrade(struct lws *wsi)
 	return -1;
 }
 
-static void count_connection(struct lws *wsi, int change)
-{
-	http_of(wsi)->connections += change;
-	if (change < 0) /* in case lws skipped CLOSED_HTTP */
-		exchange_on_closed(lws_get_opaque_user_data(wsi));
-}
-
 static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 		   void *in, size_t len)
 {
@@ -93,10 +85,11 @@ static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
 		return confirm_upgrade(wsi);
 	case LWS_CALLBACK_WSI_CREATE:
-		count_connection(wsi, 1);
+		http_of(wsi)->connections++;
 		return 0;
 	case LWS_CALLBACK_WSI_DESTROY:
-		count_connection(wsi, -1);
+		http_of(wsi)->connections--;
+		connection_end(wsi);
 		return 0;
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: /* WebSocket: never confirmed */
 	case LWS_CALLBACK_RAW_ADOPT:                  /* what lws makes of CONNECT */
@@ -106,13 +99,13 @@ static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user
 	case LWS_CALLBACK_HTTP:
 		return exchange_on_headers(http_of(wsi), wsi);
 	case LWS_CALLBACK_HTTP_BODY:
-		return exchange_on_body(lws_get_opaque_user_data(wsi), in, len);
+		return exchange_on_body(connection_exchange(wsi), in, len);
 	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
-		return exchange_on_body_end(lws_get_opaque_user_data(wsi));
+		return exchange_on_body_end(connection_exchange(wsi));
 	case LWS_CALLBACK_HTTP_WRITEABLE:
-		return exchange_on_writable(lws_get_opaque_user_data(wsi));
+		return exchange_on_writable(connection_exchange(wsi));
 	case LWS_CALLBACK_CLOSED_HTTP:
-		exchange_on_closed(lws_get_opaque_user_data(wsi));
+		exchange_on_closed(connection_exchange(wsi));
 		return 0;
 	default:
 		return 0; /* never lws_callback_http_dummy(): it answers by itself */
@@ -194,7 +187,6 @@ static int listen_now(struct http *self, struct err *err)
 	    .protocols = self->protocols,
 	    .mounts = &self->mount,
 	    .user = self,
-	    .keepalive_timeout = self->config.idle_timeout_s,
 	    .timeout_secs_ah_idle = 5,
 	    .options = LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND |
 		       (is_v6 ? LWS_SERVER_OPTION_IPV6_V6ONLY_MODIFY |
@@ -211,6 +203,7 @@ int http_create(struct http **out, struct loop *loop, const struct http_config *
 {
 	owned(http_destroy) struct http *self = xcalloc(1, sizeof *self);
 
+	TAILQ_INIT(&self->idle);
 	self->loop = loop;
 	self->config = *config;
 	self->routes = routes;
@@ -260,6 +253,7 @@ void http_stop(struct http *self)
 	self->draining = self->stopped = true;
 	loop_timer_stop(&self->sweep);
 	loop_timer_stop(&self->bodies);
+	loop_timer_stop(&self->idling);
 	LIST_FOREACH(exchange, &self->exchanges, link)
 	{
 		exchange_tell_gone(exchange);

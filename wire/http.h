@@ -1,6 +1,6 @@
 /*
  * http - HTTP/1.1 and event streams on one port, in the loop.  The only files that
- * see an lws connection are http.c, exchange*.c and header.c.
+ * see an lws connection are http.c, connection.c, exchange*.c and header.c.
  *
  * Every request passes, in this order: the gate (Host, Origin), HEAD 405,
  * /.well-known/ 404, the route by its exact path (404), its methods (405), the size

@@ -16,6 +16,7 @@
 #include "wire/sendq.h"
 
 LIST_HEAD(exchange_list, exchange);
+TAILQ_HEAD(idle_list, connection);
 
 struct http {
 	struct loop *loop;               /* borrowed, like the next one */
@@ -31,9 +32,9 @@ struct http {
 	int busy;                       /* length of exchanges */
 	int connections;
 	bool draining, stopped;
-	unsigned long long read_mark[LOOP_FD_MAX]; /* by fd: pipeline_bytes_read() at
-						      the end of the last request */
-	struct lws_protocols protocols[2];         /* lws keeps pointers to these two */
+	struct idle_list idle;             /* connection::link, longest first */
+	struct loop_timer idling;          /* for the first of them */
+	struct lws_protocols protocols[2]; /* lws keeps pointers to these two */
 	struct lws_http_mount mount;
 };
 
@@ -46,6 +47,16 @@ enum exchange_state {
 	EXCHANGE_LINGERING, /* answered and closed for writing; what comes is dropped */
 };
 
+struct connection { /* from its first request to its end */
+	TAILQ_ENTRY(connection) link;
+	struct http *http; /* borrowed, like the next two */
+	struct lws *wsi;
+	struct exchange *exchange;    /* NULL between requests */
+	int64_t idle_us;              /* since when; 0: it is not in http.idle */
+	unsigned long long read_mark; /* pipeline_bytes_read() at the end of the last
+					 request */
+};
+
 struct callback { /* somebody's function; fn NULL: nobody's */
 	exchange_fn *fn;
 	void *arg;
@@ -53,8 +64,9 @@ struct callback { /* somebody's function; fn NULL: nobody's */
 
 struct exchange {
 	LIST_ENTRY(exchange) link;
-	struct http *http; /* borrowed */
-	struct lws *wsi;   /* borrowed */
+	struct http *http; /* borrowed, like the next two */
+	struct connection *connection;
+	struct lws *wsi;
 	enum exchange_state state;
 	bool in_callback;          /* lws is below us: flush on the way out */
 	bool body_due, chunked_in; /* more body is to come; in chunks */
@@ -76,6 +88,18 @@ struct exchange {
 	struct callback gone, drained;
 	void *data; /* the route's */
 };
+
+/* connection.c: what is kept between two requests. */
+/* NULL before the first request. */
+struct connection *connection_of(struct lws *wsi);
+/* The exchange that is open on it, or NULL. */
+struct exchange *connection_exchange(struct lws *wsi);
+/* A request begins. */
+struct connection *connection_busy(struct http *http, struct lws *wsi);
+/* It has ended: from now on the connection is given idle_timeout_s. */
+void connection_idle(struct connection *self);
+/* lws lets go of it. */
+void connection_end(struct lws *wsi);
 
 /* exchange.c: what lws reports; 0, or -1 to close the connection. */
 int exchange_on_headers(struct http *http, struct lws *wsi);

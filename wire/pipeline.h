@@ -9,8 +9,12 @@
 #ifndef WIRE_PIPELINE_H
 #define WIRE_PIPELINE_H
 
-/* Bytes of this TCP connection that the program has read so far; 0 when the connection
- * was reset. */
+#include <stdbool.h>
+
+/* Bytes of this TCP connection that the program has read so far, or hardly more. */
 unsigned long long pipeline_bytes_read(int fd);
+/* True if anything was read between these two counts.  A head of which all but a byte
+ * or two was left over counts as left over: its connection is closed. */
+bool pipeline_has_read(unsigned long long before, unsigned long long now);
 
 #endif

@@ -274,6 +274,28 @@ def _idle(toy: Toy) -> Any:
         return client.at_end(7)
 
 
+def _later_idle(toy: Toy) -> Any:
+    time.sleep(1)  # while another one is idle: all share one timer
+    return _idle(toy)
+
+
+def _used_again(toy: Toy) -> Any:
+    """Longer than the limit in all, but never idle for so long."""
+    with toy.client() as client:
+        for _ in range(4):
+            ping_works(client)
+            time.sleep(0.9)
+        ping_works(client)
+        return "lives"
+
+
+def _half_head(toy: Toy) -> Any:
+    """What lws has left over is no reason to wait for the rest."""
+    with toy.client() as client:
+        client.send(req(body=PING) + b"GET /health HT")
+        return client.status(), client.at_end(7)
+
+
 def _slow_body(toy: Toy) -> Any:
     with toy.client() as client:
         client.send(req(length=50))
@@ -296,7 +318,7 @@ def patience(toy: Toy) -> dict[str, tuple[float, Any]]:
         return time.monotonic() - start, result
 
     jobs = [_get_stream, _late_get, _late_post, _silent, _slow_head, _idle]
-    jobs += [_slow_body, _later_body]
+    jobs += [_slow_body, _later_body, _later_idle, _used_again, _half_head]
     with ThreadPoolExecutor(len(jobs)) as pool:
         futures = {job.__name__: pool.submit(timed, job) for job in jobs}
         return {name: future.result() for name, future in futures.items()}
@@ -334,6 +356,9 @@ def test_idle_connections_are_cut(patience: dict[str, tuple[float, Any]]) -> Non
     took, closed = patience["_idle"]
     assert closed
     assert 1 < took < 5
+    assert patience["_later_idle"][1]
+    assert patience["_used_again"][1] == "lives"
+    assert patience["_half_head"][1] == (200, True)
 
 
 def test_slow_bodies_are_408(patience: dict[str, tuple[float, Any]]) -> None:
