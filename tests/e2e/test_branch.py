@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from conftest import type_of_start
@@ -246,18 +247,55 @@ def test_a_branch_belongs_to_its_user(start: type_of_start) -> None:
     assert (daemon.work / ".branches/alice@b").is_dir()
 
 
-# ---- stopping ----
+# ---- a copy that is not done ----
 
 
-def test_stopping_takes_a_branch_back_that_is_not_done(daemon: Daemon, client: Client) -> None:
-    with (daemon.work / "large").open("wb") as file:
-        for _ in range(40):
-            file.write(os.urandom(10_000_000))
+def fill(daemon: Daemon) -> None:
+    """With so many files that copying them takes a while."""
+    many = daemon.work / "many"
+    many.mkdir()
+    for number in range(20_000):
+        (many / str(number)).write_text("x")
+
+
+def partial_of(daemon: Daemon, name: str) -> Path:
+    return daemon.work / f".branches/.default@{name}.partial"
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_a_copy_ends_with_its_daemon_and_is_no_branch(start: type_of_start, end: str) -> None:
+    daemon = start(env=TOOLS)
+    client = daemon.client()
+    client.run("x = 1")
+    fill(daemon)
     with ThreadPoolExecutor() as pool:
         made = pool.submit(client.call, "branch", name="b")
-        partial = daemon.work / ".branches/.default@b.partial"
-        wait_until(lambda: partial.exists() or made.done())
-        daemon.stop()
-        assert made.done() or made.result(10)
-    result = made.result()
-    assert result.is_error == (not (daemon.work / ".branches/default@b").exists())
+        wait_until(partial_of(daemon, "b").exists)
+        if end == "stopped":
+            daemon.stop()
+            assert made.result().is_error
+        else:
+            daemon.kill()
+            assert made.exception() is not None
+    daemon.check_no_family()
+    assert partial_of(daemon, "b").exists()
+    client = start(env=TOOLS).client()
+    assert "no branch 'b'" in client.run("x", branch="b").text
+    assert not client.call("branch", name="b").is_error
+    assert not partial_of(daemon, "b").exists()
+    result = client.run("import os; x, len(os.listdir('many'))", branch="b")
+    assert result.data["result"] == "(1, 20000)"
+
+
+def test_a_cancelled_copy_is_removed(daemon: Daemon, client: Client) -> None:
+    client.run("x = 1")
+    fill(daemon)
+    message = client.message("tools/call", {"name": "branch", "arguments": {"name": "b"}})
+    with ThreadPoolExecutor() as pool:
+        made = pool.submit(client.post, message)
+        wait_until(partial_of(daemon, "b").exists)
+        client.notify("notifications/cancelled", {"requestId": message["id"]})
+        made.result()
+    wait_until(lambda: not partial_of(daemon, "b").exists())
+    assert client.run("x", branch="b").is_error
+    assert client.run("x").data["result"] == "1"
