@@ -51,7 +51,8 @@ def measure(program: Path, place: Path, pickle_size: int) -> Section:
         )
     section.notes.append(
         "A state is kept in pieces of 1 MB: what is spread evenly is in each of them. Limits are as"
-        " they come (`VIVARIUM_SNAPSHOT_KEEP`, `VIVARIUM_SNAPSHOT_MAX_BYTES`). A full copy is one pickle of the same data"
+        " they come (`VIVARIUM_SNAPSHOT_KEEP`, `VIVARIUM_SNAPSHOT_MAX_BYTES`). A full copy is one"
+        " pickle of the same data"
         f" ({pickle_size / GB:.2f} GB), times the states."
     )
     limit = 1.4 * BIG_MB * MB
