@@ -61,17 +61,8 @@ static void tell(struct tool_call *self, const struct outcome *outcome)
 
 static void on_done(const struct outcome *outcome, void *arg)
 {
-	struct tool_call *self = arg;
-	struct err err;
-
-	self->call = NULL;
-	if (outcome->end == CALL_OK && outcome->back) {
-		tell(self, outcome);
-		return;
-	}
-	err_set(&err, ERR_ARGUMENT, "%.*s", (int)strcspn(outcome->notice, "\n"),
-		outcome->notice);
-	tool_fail(self, &err);
+	if (tool_check_moved(arg, outcome))
+		tell(arg, outcome);
 }
 
 static void go(struct tool_call *self, enum call_back back, double cells)

@@ -337,3 +337,16 @@ void tool_fail(struct tool_call *self, const struct err *err)
 	json_object_set_new(result, "isError", json_true());
 	tool_finish(self, result);
 }
+
+bool tool_check_moved(struct tool_call *self, const struct outcome *outcome)
+{
+	struct err err;
+
+	self->call = NULL;
+	if (outcome->end == CALL_OK && outcome->back)
+		return true;
+	err_set(&err, ERR_ARGUMENT, "%.*s", (int)strcspn(outcome->notice, "\n"),
+		outcome->notice);
+	tool_fail(self, &err);
+	return false;
+}

@@ -85,6 +85,9 @@ void tool_drop(struct tool_call *self);
 /* For the tools: answers, which ends the call; self may be gone after it.  result is
  * consumed. */
 void tool_finish(struct tool_call *self, json_t *result);
+/* For those whose call moves the workspace to another state: true if it did, else the
+ * call is answered with the reason. */
+bool tool_check_moved(struct tool_call *self, const struct outcome *outcome) must_check;
 /* Answers "Error: ..." with isError. */
 void tool_fail(struct tool_call *self, const struct err *err);
 /* A CallToolResult of one text and, where the revision has it, a structure (which is

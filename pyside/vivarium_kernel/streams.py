@@ -9,6 +9,7 @@ kept in memory that outlives this process until it has arrived.
 
 import array
 import codecs
+import ctypes
 import fcntl
 import io
 import os
@@ -31,6 +32,12 @@ Parent = dict[str, Any]
 Publish = Callable[[str, str, Parent, int], None]
 
 FLUSH_INTERVAL = 0.05  # seconds that text may wait for more of it
+# read() that keeps the interpreter's lock: what has left the pipe is in the ring (lastwords.py)
+# before another thread can be the end of this process.
+_read = ctypes.PyDLL(None).read
+_read.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+_read.restype = ctypes.c_ssize_t
+
 READ_SIZE = 65536  # a pipe's usual capacity
 # A flood is slowed to what a reader can follow; else its backlog grows without limit here.
 FLOOD_RATE = 64 * 1024 * 1024  # characters a second
@@ -63,6 +70,13 @@ def muted() -> Iterator[None]:
     finally:
         if outermost:
             _muted.discard(thread)
+
+
+def read_locked(fd: int, size: int) -> bytes:
+    """From a descriptor that does not block; nothing when there is nothing."""
+    buffer = ctypes.create_string_buffer(size)
+    count = _read(fd, buffer, size)
+    return ctypes.string_at(buffer, count) if count > 0 else b""
 
 
 class Guard:
@@ -149,6 +163,7 @@ class Stream(io.TextIOBase):
         self._forked = False
         self._waiting = array.array("i", [0])
         self.source, self._keeper = os.pipe()  # not inheritable, unlike the copy at 1 or 2
+        os.set_blocking(self.source, False)
         status = os.fstat(self._keeper)
         self._identity = status.st_dev, status.st_ino
         self._buffer = Bytes(self)
@@ -277,7 +292,9 @@ class Stream(io.TextIOBase):
         fcntl.ioctl(self.source, termios.FIONREAD, self._waiting, True)
         left = self._waiting[0]
         while left > 0:
-            data = os.read(self.source, min(left, READ_SIZE))
+            data = read_locked(self.source, min(left, READ_SIZE))
+            if not data:
+                return
             left -= len(data)
             self._put(self._decoder.decode(data))
 

@@ -190,8 +190,9 @@ class Daemon:
         assert isinstance(health, dict)
         return health
 
-    def client(self, revision: str = NEWEST) -> Client:
+    def client(self, revision: str = NEWEST, **extra: str) -> Client:
         client = Client(self.port, revision)
+        client.extra = {name.replace("_", "-"): value for name, value in extra.items()}
         client.initialize()
         return client
 
@@ -358,6 +359,7 @@ class Client:
         self.port = port
         self.revision = revision
         self.session: str | None = None
+        self.extra: dict[str, str] = {}  # headers of every request
         self.ids = itertools.count(1)
 
     def headers(self, **more: str) -> dict[str, str]:
@@ -368,7 +370,8 @@ class Client:
         if self.session:
             headers["Mcp-Session-Id"] = self.session
             headers["MCP-Protocol-Version"] = self.revision
-        return headers | {name.replace("_", "-"): value for name, value in more.items()}
+        more = {name.replace("_", "-"): value for name, value in more.items()}
+        return headers | more | self.extra
 
     def post(self, body: object, **headers: str) -> Reply:
         """body: bytes as they are, anything else as JSON."""

@@ -220,23 +220,9 @@ def test_without_states_there_are_no_branches(start: type_of_start) -> None:
 # ---- users ----
 
 
-class UserClient(Client):
-    user = ""
-
-    def headers(self, **more: str) -> dict[str, str]:
-        return super().headers(**more) | {"X-User": self.user}
-
-
-def client_of(daemon: Daemon, user: str) -> Client:
-    client = UserClient(daemon.port)
-    client.user = user
-    client.initialize()
-    return client
-
-
 def test_a_branch_belongs_to_its_user(start: type_of_start) -> None:
     daemon = start(env={"VIVARIUM_USER_HEADER": "X-User", **TOOLS})
-    alice, bob = client_of(daemon, "alice"), client_of(daemon, "bob")
+    alice, bob = daemon.client(X_User="alice"), daemon.client(X_User="bob")
     alice.run("x = 'alice'")
     bob.run("x = 'bob'")
     assert not alice.call("branch", name="b").is_error

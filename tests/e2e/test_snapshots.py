@@ -421,31 +421,17 @@ def test_only_so_many_generations_are_kept(start: type_of_start) -> None:
     wait_until(lambda: len(list(kept.glob("*.json"))) == 3)
 
 
-class UserClient(Client):
-    user = ""
-
-    def headers(self, **more: str) -> dict[str, str]:
-        return super().headers(**more) | {"X-User": self.user}
-
-
-def client_of(daemon: Daemon, user: str) -> Client:
-    client = UserClient(daemon.port)
-    client.user = user
-    client.initialize()
-    return client
-
-
 def test_a_state_of_another_workspace_is_not_taken(start: type_of_start) -> None:
     env = {"VIVARIUM_USER_HEADER": "X-User"}
     daemon = start(env=env)
     for name in ("alice", "bob"):
-        client = client_of(daemon, name)
+        client = daemon.client(X_User=name)
         client.run_saved(daemon, f"secret = 'of {name}'", name)
     daemon.stop()
     shutil.rmtree(daemon.state / "snapshots/bob")
     shutil.copytree(daemon.state / "snapshots/alice", daemon.state / "snapshots/bob")
     daemon = start(env=env)
-    result = client_of(daemon, "bob").run("'secret' in globals()")
+    result = daemon.client(X_User="bob").run("'secret' in globals()")
     assert result.data["result"] == "False"
     assert "another workspace's" in result.text
 

@@ -17,22 +17,7 @@ SECRET = "s3cret"
 USERS = {"VIVARIUM_USER_HEADER": "X-User-ID", "VIVARIUM_PROXY_SECRET": SECRET}
 
 
-class UserClient(Client):
-    """Names a user with each request, whatever the session."""
-
-    extra: dict[str, str]
-
-    def headers(self, **more: str) -> dict[str, str]:
-        return super().headers(**more) | getattr(self, "extra", {})
-
-
-def user_client(daemon: Daemon) -> UserClient:
-    client = UserClient(daemon.port)
-    client.initialize()
-    return client
-
-
-def run_as(client: UserClient, user: str, code: str, **options: Any) -> Result:
+def run_as(client: Client, user: str, code: str, **options: Any) -> Result:
     client.extra = {"X-User-ID": user, "X-Vivarium-Proxy-Secret": SECRET}
     return client.run(code, **options)
 
@@ -43,7 +28,7 @@ def daemon(start: Callable[..., Daemon]) -> Daemon:
 
 
 def test_one_session_many_users(daemon: Daemon) -> None:
-    client = user_client(daemon)
+    client = daemon.client()
     assert run_as(client, "alice", "who = 'alice'; open('mine', 'w').close()").exit_code == 0
     assert run_as(client, "bob", "'who' in globals()").data["result"] == "False"
     assert run_as(client, "alice", "who").data["result"] == "'alice'"
@@ -55,7 +40,7 @@ def test_one_session_many_users(daemon: Daemon) -> None:
 
 
 def test_without_a_user_the_lists_work_and_a_call_says_what_is_missing(daemon: Daemon) -> None:
-    client = user_client(daemon)
+    client = daemon.client()
     assert client.request("ping") == {}
     assert len(client.request("tools/list")["tools"]) == 4
     client.extra = {"X-Vivarium-Proxy-Secret": SECRET}
@@ -79,7 +64,7 @@ def test_without_a_user_the_lists_work_and_a_call_says_what_is_missing(daemon: D
 def test_bad_identities_are_refused_in_words(
     daemon: Daemon, headers: dict[str, str], words: str
 ) -> None:
-    client = user_client(daemon)
+    client = daemon.client()
     client.extra = headers
     result = client.run("1")
     assert result.is_error
@@ -97,9 +82,7 @@ def test_users_run_side_by_side(daemon: Daemon) -> None:
 
     def run(mine: str, other: str) -> None:
         results.append(
-            run_as(
-                user_client(daemon), mine, code.format(mine=mine, other=other), timeout_seconds=15
-            )
+            run_as(daemon.client(), mine, code.format(mine=mine, other=other), timeout_seconds=15)
         )
 
     threads = [
@@ -135,7 +118,7 @@ def test_the_queue_has_an_end(start: Callable[..., Daemon], limit: int, words: s
 
 def test_the_limit_of_kernels_is_a_clear_answer(start: Callable[..., Daemon]) -> None:
     daemon = start(env=USERS | {"VIVARIUM_MAX_KERNELS": "1"})
-    client = user_client(daemon)
+    client = daemon.client()
     assert run_as(client, "alice", "1").exit_code == 0
     refused = run_as(client, "bob", "1")
     assert refused.exit_code == 125
@@ -160,11 +143,11 @@ def test_an_idle_kernel_is_stopped_and_the_next_call_says_so(
 
 def test_a_killed_daemon_names_the_calls_that_were_lost(start: Callable[..., Daemon]) -> None:
     daemon = start(env=USERS)
-    client = user_client(daemon)
+    client = daemon.client()
 
     def post(user: str, code: str) -> None:
         with contextlib.suppress(OSError, http.client.HTTPException):
-            run_as(user_client(daemon), user, code)
+            run_as(daemon.client(), user, code)
 
     run_as(client, "alice", "1")
     threads = [
@@ -179,7 +162,7 @@ def test_a_killed_daemon_names_the_calls_that_were_lost(start: Callable[..., Dae
     for thread in threads:
         thread.join()
     again = start(env=USERS)
-    client = user_client(again)
+    client = again.client()
     told = run_as(client, "alice", "1")
     assert "Vivarium was killed; lost: cell 2, which ran since" in told.text
     assert "2 calls that waited" in told.text
