@@ -65,8 +65,11 @@ def sdk_version() -> str:
 
 
 def run_cells(program: Path, place: Path) -> list[Section]:
-    with daemon(place / "cells", program) as ours:
-        return [cells.measure(ours, place / "raw")]
+    with (
+        daemon(place / "cells", program) as ours,
+        daemon(place / "unsaved", program, VIVARIUM_DURABILITY="off") as unsaved,
+    ):
+        return [cells.measure(ours, unsaved, place / "raw")]
 
 
 def run_pings(program: Path, place: Path) -> list[Section]:
