@@ -24,10 +24,11 @@ struct call {
 	struct loop_timer deadline;
 	char msg_id[JMSG_ID_SIZE];
 	unsigned long long cell;
-	uint64_t noted; /* its number in the journal */
-	bool recycled;  /* the old kernel has been sent away */
-	bool going;     /* the store was asked to go back */
-	json_t *back;   /* what it went back to */
+	uint64_t noted;       /* its number in the journal */
+	bool recycled;        /* the old kernel has been sent away */
+	bool looking, looked; /* the store was asked whether it can go back, and can */
+	bool going;           /* the store was asked to go back */
+	json_t *back;         /* what it went back to */
 	int64_t started_us, ended_us;
 	long long interrupted_s; /* after its start */
 	unsigned long long messages, messages_at_deadline;
@@ -129,6 +130,9 @@ void saving_on_cell(struct workspace *self, const struct call *call);
 void saving_tell_restored(struct workspace *self, const json_t *reply, struct buf *out);
 /* The same in short, for a kernel that died before its first reply. */
 void saving_tell_begun(struct workspace *self, struct buf *out);
+/* While a kernel lives: true until it is known that there is such a state.  The call
+ * fails if there is none, and the kernel is not disturbed. */
+bool saving_look_back(struct workspace *self, struct call *call);
 /* Puts an older state in force; call_on_back() follows. */
 void saving_go_back(struct workspace *self, struct call *call);
 

@@ -19,6 +19,7 @@
 
 enum {
 	HEAD_MAX = 4 << 20, /* bytes */
+	LAST_CELLS = 100,   /* of the history, looked through for the last number */
 	MAC_HEX = 64,
 	HASHING_US = 300 * 1000, /* of depot_choose(); the kernel checks the rest */
 };
@@ -105,9 +106,16 @@ void depot_add(struct depot *self, struct manifest *manifest)
 {
 	struct generation *generation = add(self, manifest->generation);
 
+	const struct generation *before;
+
 	generation->fresh = !self->head;
 	generation->parent = self->head ? self->head : self->before;
 	self->head = generation->number;
+	before = depot_generation(self, generation->parent);
+	generation->first = 1 + self->base;
+	if (before && before->cell >= generation->first)
+		generation->first = before->cell + 1;
+	self->base = 0;
 	fill(self, generation, manifest);
 }
 
@@ -115,12 +123,13 @@ void depot_add(struct depot *self, struct manifest *manifest)
 
 int depot_write_head(struct depot *self, struct err *err)
 {
-	json_auto_t *root = json_pack(
-	    "{si sI sI sI sI s[] sO sO ss sI}", "v", 1, "head", (json_int_t)self->head,
-	    "before", (json_int_t)self->before, "last", (json_int_t)self->last,
-	    "last_cell", (json_int_t)self->last_cell, "generations", "skip", self->skip,
-	    "tried", self->tried, "origin", self->origin, "origin_last",
-	    (json_int_t)self->origin_last);
+	json_auto_t *root =
+	    json_pack("{si sI sI sI sI sI s[] sO sO ss sI}", "v", 1, "head",
+		      (json_int_t)self->head, "base", (json_int_t)self->base, "before",
+		      (json_int_t)self->before, "last", (json_int_t)self->last,
+		      "last_cell", (json_int_t)self->last_cell, "generations", "skip",
+		      self->skip, "tried", self->tried, "origin", self->origin,
+		      "origin_last", (json_int_t)self->origin_last);
 	json_t *list = json_object_get(root, "generations");
 	owned(buf_finish) struct buf text = {0}, file = {0};
 	char mac[MAC_HEX + 1];
@@ -128,12 +137,14 @@ int depot_write_head(struct depot *self, struct err *err)
 	for (size_t i = 0; i < self->count; i++) {
 		const struct generation *generation = &self->kept[i];
 
-		json_array_append_new(
-		    list,
-		    json_pack("{sI sI sI sb ss}", "n", (json_int_t)generation->number,
-			      "parent", (json_int_t)generation->parent, "cell",
-			      (json_int_t)generation->cell, "fresh", generation->fresh,
-			      "condemned", generation->condemned));
+		json_array_append_new(list,
+				      json_pack("{sI sI sI sI sb ss}", "n",
+						(json_int_t)generation->number, "first",
+						(json_int_t)generation->first, "parent",
+						(json_int_t)generation->parent, "cell",
+						(json_int_t)generation->cell, "fresh",
+						generation->fresh, "condemned",
+						generation->condemned));
 	}
 	owned(free_text) char *json = json_dumps(root, JSON_COMPACT);
 	buf_text(&text, json ? json : "");
@@ -169,6 +180,7 @@ static void take_head(struct depot *self, const json_t *root)
 	self->before = (uint64_t)json_integer_of(root, "before", 0);
 	self->last = (uint64_t)json_integer_of(root, "last", 0);
 	self->last_cell = json_integer_of(root, "last_cell", 0);
+	self->base = json_integer_of(root, "base", 0);
 	self->origin_last = (uint64_t)json_integer_of(root, "origin_last", 0);
 	snprintf(self->origin, sizeof self->origin, "%s",
 		 json_text(root, "origin", ""));
@@ -187,6 +199,7 @@ static void take_head(struct depot *self, const json_t *root)
 
 		generation->parent = (uint64_t)json_integer_of(row, "parent", 0);
 		generation->cell = json_integer_of(row, "cell", 0);
+		generation->first = json_integer_of(row, "first", 0);
 		generation->fresh = json_is_true(json_object_get(row, "fresh"));
 		snprintf(generation->condemned, sizeof generation->condemned, "%s",
 			 json_text(row, "condemned", ""));
@@ -271,6 +284,22 @@ static int open_dirs(struct depot *self, struct err *err)
 	return 0;
 }
 
+/* Cells that ran after the newest state was saved have their numbers too. */
+static void take_last_cell(struct depot *self)
+{
+	json_auto_t *rows = depot_history(self, LAST_CELLS);
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		long long cell = json_integer_of(row, "cell", 0);
+
+		if (cell > self->last_cell)
+			self->last_cell = cell;
+	}
+}
+
 int depot_open(struct depot **out, const char *dir, const char *workspace,
 	       const unsigned char key[DEPOT_KEY_SIZE],
 	       const struct depot_limits *limits, struct buf *words, struct err *err)
@@ -290,6 +319,7 @@ int depot_open(struct depot **out, const char *dir, const char *workspace,
 	read_head(self, words);
 	load_listed(self);
 	add_unlisted(self);
+	take_last_cell(self);
 	*out = take(&self);
 	return 0;
 }
@@ -520,41 +550,55 @@ int depot_find_cell(const struct depot *self, long long cell, uint64_t *out,
 	return 0;
 }
 
+/* Cells that ran between a state and the one before it in its line. */
+static long long cells_of(const struct generation *generation)
+{
+	long long cells = generation->cell - generation->first + 1;
+
+	if (!generation->first)
+		return 1; /* written before this was kept */
+	return cells > 0 ? cells : 0;
+}
+
 int depot_find_back(const struct depot *self, size_t cells, long long last_cell,
-		    uint64_t *out, struct err *err)
+		    uint64_t *out, size_t *undone, struct err *err)
 {
 	const struct generation *at =
 	    depot_generation(self, self->head ? self->head : self->before);
-	long long cell = at && last_cell < at->cell ? at->cell : last_cell;
+	long long since = self->base, back;
 	char what[80];
 
-	if (at && self->head && !last_cell)
-		cell = at->cell;
-	for (size_t i = 0; at && i < cells; i++) {
-		while (at && at->cell >= cell)
-			at = depot_generation(self, at->parent);
-		cell = at ? at->cell : 0;
+	if (at && self->head && at->cell > since)
+		since = at->cell;
+	back = last_cell > since ? last_cell - since : 0; /* not saved, or not yet */
+	while (at && back < (long long)cells) {
+		back += cells_of(at);
+		at = depot_generation(self, at->parent);
 	}
 	snprintf(what, sizeof what, "no state from %zu cell%s back is kept", cells,
 		 cells == 1 ? "" : "s");
 	if (!at)
 		return nothing_there(self, what, err);
 	*out = at->number;
+	*undone = (size_t)back;
 	return 0;
 }
 
 int depot_select(struct depot *self, uint64_t number, struct err *err)
 {
 	uint64_t head = self->head, before = self->before;
+	long long base = self->base;
 
 	if (number && !depot_generation(self, number))
 		return nothing_there(self, "there is no such saved state", err);
 	if (!number && head)
 		self->before = head;
 	self->head = number;
+	self->base = self->last_cell;
 	if (depot_write_head(self, err) == 0)
 		return 0;
 	self->head = head;
+	self->base = base;
 	self->before = before;
 	return -1;
 }

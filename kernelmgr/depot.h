@@ -88,10 +88,11 @@ int depot_condemn(struct depot *self, uint64_t generation, const char *why,
 int depot_find_cell(const struct depot *self, long long cell, uint64_t *generation,
 		    struct err *err) must_check;
 /* Which one holds the state before the last so many cells of this line; last_cell is
- * the last that ran, perhaps without a generation of its own (0: not known).  Fails
- * with what there is. */
+ * the last that ran, perhaps without a generation of its own.  *undone: how many cells
+ * that takes back, more than asked where some between have no state.  Fails with what
+ * there is. */
 int depot_find_back(const struct depot *self, size_t cells, long long last_cell,
-		    uint64_t *generation, struct err *err) must_check;
+		    uint64_t *generation, size_t *undone, struct err *err) must_check;
 /* Puts an older one in force; later ones stay until their turn to be dropped.  0: none
  * is, the next generation starts from an empty namespace. */
 int depot_select(struct depot *self, uint64_t generation, struct err *err) must_check;

@@ -10,6 +10,7 @@
 
 #include "kernelmgr/depot_impl.h"
 #include "kernelmgr/sweep.h"
+#include "wire/json.h"
 #include "wire/mem.h"
 
 /* A chunk that is in the depot was checked when it came in; else it must be in the
@@ -58,9 +59,13 @@ int depot_put_manifest(struct depot *self, uint64_t number, const struct buf *te
 static void note(struct depot *self, const struct manifest *manifest)
 {
 	const json_t *changes = json_object_get(manifest->root, "changes");
-	json_auto_t *line = json_pack("{sI sI sI}", "cell", (json_int_t)manifest->cell,
-				      "generation", (json_int_t)manifest->generation,
-				      "bytes", (json_int_t)manifest->bytes);
+	const json_t *root = manifest->root;
+	json_auto_t *line = json_pack(
+	    "{sI sI sI sI sI ss ss}", "cell", (json_int_t)manifest->cell, "generation",
+	    (json_int_t)manifest->generation, "bytes", (json_int_t)manifest->bytes,
+	    "time", (json_int_t)json_number_value(json_object_get(root, "time")), "ms",
+	    (json_int_t)json_integer_of(root, "duration_ms", 0), "outcome",
+	    json_text(root, "outcome", "?"), "code", json_text(root, "source", ""));
 
 	if (json_is_object(changes))
 		json_object_update_missing(line, (json_t *)(uintptr_t)changes);
@@ -165,8 +170,10 @@ static void drop(struct depot *self, size_t at)
 	memmove(self->kept + at, self->kept + at + 1,
 		(self->count - at) * sizeof *self->kept);
 	for (size_t i = 0; i < self->count; i++)
-		if (self->kept[i].parent == dead.number)
+		if (self->kept[i].parent == dead.number) {
 			self->kept[i].parent = dead.parent;
+			self->kept[i].first = dead.first;
+		}
 	if (self->before == dead.number)
 		self->before = dead.parent;
 	for (size_t i = 0; i < dead.count; i++)

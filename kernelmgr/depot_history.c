@@ -50,6 +50,19 @@ void depot_note(struct depot *self, const json_t *line)
 		trim(self, fd);
 }
 
+/* What the daemon saw of the cell counts more than what its kernel wrote with the
+ * state, whichever came first. */
+static void merge(json_t *row, json_t *line)
+{
+	static const char *const seen[] = {"time", "ms", "outcome", "code"};
+
+	if (json_object_get(line, "generation"))
+		for (size_t i = 0; i < COUNT_OF(seen); i++)
+			if (json_object_get(row, seen[i]))
+				json_object_del(line, seen[i]);
+	json_object_update(row, line);
+}
+
 /* A cell has up to two lines: one when it ended, one when it was saved. */
 static void add_line(const struct depot *self, json_t *rows, json_t *line)
 {
@@ -62,7 +75,7 @@ static void add_line(const struct depot *self, json_t *rows, json_t *line)
 		if (json_integer_of(row, "cell", -2) == cell &&
 		    !json_object_get(line, "back_to") &&
 		    !json_object_get(row, "back_to")) {
-			json_object_update(row, line);
+			merge(row, line);
 			return;
 		}
 	}

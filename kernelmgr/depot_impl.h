@@ -18,6 +18,8 @@ enum {
 struct generation {
 	uint64_t number, parent; /* parent: the one that was in force before; 0 none */
 	long long cell;
+	long long
+	    first; /* of the cells that ran since the state before it; 0 unknown */
 	uint64_t bytes;
 	bool fresh;                     /* its namespace was begun empty */
 	uint64_t carries;               /* the oldest that it has names in; 0 none */
@@ -35,6 +37,8 @@ struct depot {
 	uint64_t before; /* then the one that was in force before */
 	uint64_t last;   /* highest number ever used */
 	long long last_cell;
+	long long
+	    base; /* the last cell when the state in force was chosen; 0: it was made */
 	struct generation *kept; /* owned; by number */
 	size_t count;
 	json_t *uses;          /* hash to how many of kept have it */

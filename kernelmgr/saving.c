@@ -388,21 +388,52 @@ void saving_tell_begun(struct workspace *self, struct buf *out)
 
 /* ---- going back ---- */
 
-void saving_go_back(struct workspace *self, struct call *call)
+static void ask_back(struct workspace *self, struct call *call, bool look,
+		     store_done_fn *done)
 {
 	bool by = call->options.back == BACK_BY;
 	struct err err;
 
-	if (call->going)
-		return;
-	call->going = true;
 	if (workspace_ask(self,
-			  json_pack("{ss sI sI}", "do", by ? "undo" : "restore",
+			  json_pack("{ss sI sI sb}", "do", by ? "undo" : "restore",
 				    by ? "cells" : "cell",
 				    (json_int_t)call->options.cells, "last_cell",
-				    (json_int_t)self->cells),
-			  call_on_back, call, &err) == 0)
+				    (json_int_t)self->cells, "look", look),
+			  done, call, &err) == 0)
 		return;
 	call_fail(call, "%s", err.msg);
 	workspace_pump(self);
+}
+
+static void on_looked(const json_t *answer, void *arg)
+{
+	struct call *call = arg;
+	const char *error = json_text(answer, "error", NULL);
+
+	if (call->state != CALL_STARTING)
+		return; /* cancelled, or it waited too long */
+	call->looked = true;
+	if (error)
+		call_fail(call, "%s.", error);
+	workspace_pump(call->workspace);
+}
+
+bool saving_look_back(struct workspace *self, struct call *call)
+{
+	if (call->looked || !self->kernel)
+		return false;
+	if (!call->looking) {
+		call->looking = true;
+		call_starting(call);
+		ask_back(self, call, true, on_looked);
+	}
+	return true;
+}
+
+void saving_go_back(struct workspace *self, struct call *call)
+{
+	if (call->going)
+		return;
+	call->going = true;
+	ask_back(self, call, false, call_on_back);
 }

@@ -168,27 +168,49 @@ static int select_and_tell(struct store_job *self, uint64_t generation, struct e
 	return 0;
 }
 
-static int do_undo(struct store_job *self, struct err *err)
+/* "look": only whether there is such a state, while a kernel lives; else it is put in
+ * force. */
+static int go(struct store_job *self,
+	      int (*find)(struct store_job *, uint64_t *, struct err *),
+	      struct err *err)
 {
+	bool look = json_is_true(json_object_get(self->job, "look"));
 	uint64_t generation;
 
-	depot_take_spool(self->depot, &self->words);
-	if (depot_find_back(self->depot, json_count_of(self->job, "cells"),
-			    json_integer_of(self->job, "last_cell", 0), &generation,
-			    err) < 0)
+	if (!look)
+		depot_take_spool(self->depot, &self->words);
+	if (find(self, &generation, err) < 0)
 		return -1;
-	return select_and_tell(self, generation, err);
+	return look ? 0 : select_and_tell(self, generation, err);
+}
+
+static int find_back(struct store_job *self, uint64_t *generation, struct err *err)
+{
+	size_t undone, cells = json_count_of(self->job, "cells");
+
+	if (depot_find_back(self->depot, cells,
+			    json_integer_of(self->job, "last_cell", 0), generation,
+			    &undone, err) < 0)
+		return -1;
+	json_object_set_new(self->answer, "undone", json_integer((json_int_t)undone));
+	json_object_set_new(self->answer, "asked", json_integer((json_int_t)cells));
+	return 0;
+}
+
+static int find_cell(struct store_job *self, uint64_t *generation, struct err *err)
+{
+	return depot_find_cell(self->depot, json_integer_of(self->job, "cell", 0),
+			       generation, err);
+}
+
+static int do_undo(struct store_job *self, struct err *err)
+{
+	return go(self, find_back, err);
 }
 
 static int do_restore(struct store_job *self, struct err *err)
 {
-	uint64_t generation;
-
-	depot_take_spool(self->depot, &self->words);
-	if (depot_find_cell(self->depot, json_integer_of(self->job, "cell", 0),
-			    &generation, err) < 0)
-		return -1;
-	return select_and_tell(self, generation, err);
+	return go(self, find_cell, err);
 }
 
 /* With a kernel at work the spool is its own. */

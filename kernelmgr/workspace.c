@@ -388,6 +388,8 @@ static void pump(void *arg)
 		proof_plan(self);
 	if (!head || head->state >= CALL_SENT)
 		return;
+	if (head->options.back && saving_look_back(self, head))
+		return;
 	if (recycle(self, head) ||
 	    (self->kernel && kernel_state(self->kernel) != KERNEL_IDLE)) {
 		call_starting(head);

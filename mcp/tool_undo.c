@@ -38,6 +38,20 @@ static void format_time(char out[24], long long seconds)
 	strftime(out, 24, "%Y-%m-%d %H:%M:%SZ", &utc);
 }
 
+/* Not every cell has a state of its own. */
+static void tell_distance(struct buf *text, const json_t *back)
+{
+	long long undone = json_integer_of(back, "undone", 0);
+	long long asked = json_integer_of(back, "asked", 0);
+
+	if (undone > asked)
+		buf_printf(
+		    text,
+		    "That takes %lld cells back, not %lld: those between have no "
+		    "saved state of their own. ",
+		    undone, asked);
+}
+
 static void tell(struct tool_call *self, const struct outcome *outcome)
 {
 	owned(buf_finish) struct buf text = {0};
@@ -51,8 +65,12 @@ static void tell(struct tool_call *self, const struct outcome *outcome)
 		   outcome->notice, cell, when, json_array_size(names),
 		   plural_s(json_array_size(names)));
 	show_names(&text, names);
-	buf_text(&text, ". " ONLY_VARIABLES " The next run_python continues from there "
-			"in a new kernel; history and restore reach what was undone.");
+	buf_text(&text, ". ");
+	tell_distance(&text, back);
+	buf_text(&text, ONLY_VARIABLES " The next run_python continues from there in a "
+				       "new kernel.");
+	if (config_offers_tool(self->config, "restore"))
+		buf_text(&text, " restore reaches what was undone.");
 	tool_finish(
 	    self, tool_result(self, text.data, text.size,
 			      json_pack("{sI ss sO}", "cell", (json_int_t)cell, "saved",
@@ -100,8 +118,8 @@ const struct tool tool_undo = {
     .description =
 	"Put the variables back to what they were before the last cells ran.\n"
 	"Works after errors, timeouts, crashes and fresh=true too, as far as states "
-	"are kept. Files, processes and the outside world are not undone. Can itself "
-	"be undone with restore.",
+	"are kept. Ends the kernel. Files, processes and the outside world are not "
+	"undone.",
     .destructive = true,
     .args = {{"cells", ARG_NUMBER, false, 1, 1, "How many cells to go back."}},
     .output_schema = output_schema,

@@ -298,25 +298,38 @@ CASE(going_back_follows_the_line)
 	owned(depot_close) struct depot *depot = open_it("w", &words);
 	struct err err = {0};
 	uint64_t found = 0;
+	size_t undone = 0;
 
 	spool(1, 1, "one");
 	adopt(depot, 1);
 	spool(2, 2, "two");
 	adopt(depot, 2);
-	assert_int_equal(depot_find_back(depot, 1, 2, &found, &err), 0);
+	assert_int_equal(depot_find_back(depot, 1, 2, &found, &undone, &err), 0);
 	assert_int_equal(found, 1);
 	/* Cell 3 ran but was not saved: one back is the state after cell 2. */
-	assert_int_equal(depot_find_back(depot, 1, 3, &found, &err), 0);
+	assert_int_equal(depot_find_back(depot, 1, 3, &found, &undone, &err), 0);
 	assert_int_equal(found, 2);
 	assert_int_equal(depot_select(depot, 1, &err), 0);
 	spool(3, 3, "three");
 	adopt(depot, 3);
-	assert_int_equal(depot_find_back(depot, 1, 3, &found, &err), 0);
+	assert_int_equal(depot_find_back(depot, 1, 3, &found, &undone, &err), 0);
 	assert_int_equal(found, 1); /* not 2: that line was left */
-	assert_int_equal(depot_find_back(depot, 2, 3, &found, &err), -1);
+	assert_int_equal(depot_find_back(depot, 2, 3, &found, &undone, &err), -1);
 	assert_non_null(strstr(err.msg, "after cells 3, 2, 1"));
 	assert_int_equal(depot_find_cell(depot, 2, &found, &err), 0);
 	assert_int_equal(found, 2); /* asked for by its number: in any line */
+	/* Undo again, with no cell between, goes on from where it is. */
+	assert_int_equal(depot_select(depot, 3, &err), 0);
+	assert_int_equal(depot_find_back(depot, 1, 3, &found, &undone, &err), 0);
+	assert_int_equal(found, 1);
+	/* Cells 4 to 6 ran and only 6 was saved: one back is three. */
+	spool(4, 6, "six");
+	adopt(depot, 4);
+	assert_int_equal(depot_find_back(depot, 1, 6, &found, &undone, &err), 0);
+	assert_int_equal(found, 3);
+	assert_int_equal(undone, 3);
+	assert_int_equal(depot_find_back(depot, 3, 6, &found, &undone, &err), 0);
+	assert_int_equal(found, 3);
 }
 
 CASE(a_fresh_namespace_can_be_undone_but_is_not_replaced)
@@ -325,17 +338,18 @@ CASE(a_fresh_namespace_can_be_undone_but_is_not_replaced)
 	owned(depot_close) struct depot *depot = open_it("w", &words);
 	struct err err = {0};
 	uint64_t found = 0;
+	size_t undone = 0;
 	char hash[33], name[64];
 
 	spool(1, 1, "one");
 	adopt(depot, 1);
 	assert_int_equal(depot_select(depot, 0, &err), 0);
 	assert_int_equal(depot_choose(depot, &words), 0);
-	assert_int_equal(depot_find_back(depot, 1, 2, &found, &err), 0);
+	assert_int_equal(depot_find_back(depot, 1, 2, &found, &undone, &err), 0);
 	assert_int_equal(found, 1);
 	spool(2, 2, "two");
 	adopt(depot, 2);
-	assert_int_equal(depot_find_back(depot, 1, 2, &found, &err), 0);
+	assert_int_equal(depot_find_back(depot, 1, 2, &found, &undone, &err), 0);
 	assert_int_equal(found, 1);
 	hash_of("two", 3, hash);
 	snprintf(name, sizeof name, "chunks/%s", hash);

@@ -150,6 +150,8 @@ def test_what_does_not_survive_is_named_before_and_after(daemon: Daemon, client:
     wait_until(lambda: daemon.saved_upto() == 1)
     kill_kernel(daemon)
     result = client.run("print(repr(s)); s.fileno()")
+    assert "Not back: s (socket" in result.text
+    assert "lost if" not in result.footer
     assert result.exit_code == 1
     assert "<not restored: socket" in result.data["stdout"]
     assert "cell 1" in result.data["stdout"]
@@ -226,10 +228,46 @@ def test_undo_of_an_unsaved_cell_and_of_several(daemon: Daemon, client: Client) 
     assert client.run("x").data["result"] == "2"
     assert client.call("restore", cell=4).data["cell"] == 4
     assert client.run("x").data["result"] == "4"
+    kernel = daemon.kernel_pid()
     result = client.call("undo", cells=50)
     assert result.is_error
+    assert is_alive(kernel)  # what cannot be done disturbs nothing
     assert "no state from 50 cells back is kept" in result.text
     assert client.run("x").data["result"] == "4"
+
+
+def test_undo_again_goes_on_from_where_it_is(daemon: Daemon, client: Client) -> None:
+    for value in range(1, 5):
+        client.run_saved(daemon, f"x = {value}")
+    assert client.call("undo").data["cell"] == 3
+    assert client.call("undo").data["cell"] == 2
+    assert client.run("x").data["result"] == "2"
+
+
+def test_a_refused_undo_costs_nothing_where_nothing_is_saved(start: type_of_start) -> None:
+    client = start(env={"VIVARIUM_DURABILITY": "off"}).client()
+    client.run("x = 1")
+    assert client.call("undo").is_error
+    assert client.run("x").data["result"] == "1"
+
+
+def test_cells_lost_with_the_daemon_are_told_and_their_numbers_not_used_again(
+    start: type_of_start,
+) -> None:
+    daemon = start(env=ALL_TOOLS)
+    client = daemon.client()
+    client.run_saved(daemon, "import numpy; big = numpy.zeros(2_000_000); k = 1")
+    for value in (2, 3):
+        client.run(f"k = {value}; big[:] = {value}")
+    daemon.kill()
+    client = start(env=ALL_TOOLS).client()
+    result = client.run("k, int(big[0])")
+    assert result.data["execution_count"] == 4
+    k = int(result.data["result"][1])
+    assert result.data["result"] == f"({k}, {0 if k == 1 else k})"
+    assert k == 3 or f"what cell{'s' if k == 1 else ''} {k + 1}" in result.text
+    rows = client.call("history").data["cells"]
+    assert [row["cell"] for row in rows] == [1, 2, 3, 4]
 
 
 def test_fresh_can_be_undone(daemon: Daemon, client: Client) -> None:

@@ -27,7 +27,7 @@ from .mapping import Damaged, Store, pieces
 from .patience import Patience
 from .pickler import version_of
 from .records import Loaded, Lost
-from .tombstone import bury
+from .tombstone import Tombstone, bury
 from .writer import Writer
 
 JOURNAL = "restoring"
@@ -156,11 +156,27 @@ class Restorer:
         for lost in loaded.failed:
             if lost.name in damaged:
                 lost.why = DAMAGED
-        comeback.names = sum(not is_history(name) for name in loaded.names)
         comeback.failed = loaded.failed + self._mark_absent(found)
+        comeback.failed += self._placeholders(comeback.failed)
+        comeback.names = self._count_restored(loaded.names)
         comeback.cwd_gone = loaded.cwd_gone
         comeback.versions = different(found)
         self._carry(found, loaded)
+
+    def _count_restored(self, names: list[str]) -> int:
+        namespace = self._shell.user_ns
+        return sum(
+            not is_history(name) and type(namespace.get(name)) is not Tombstone for name in names
+        )
+
+    def _placeholders(self, known: list[Lost]) -> list[Lost]:
+        """What could not be saved has one; it is told like what did not come back."""
+        told = {lost.name for lost in known}
+        return [
+            Lost(name, value._what, value._why)
+            for name, value in self._shell.user_ns.items()
+            if type(value) is Tombstone and not is_history(name) and name not in told
+        ]
 
     def _mark_absent(self, found: Read) -> list[Lost]:
         """Names whose values were never saved: who uses one shall hear why it is not there."""

@@ -19,6 +19,7 @@ from .manifest import Cell, LeftOut
 from .orders import Orders
 from .patience import GivenUp, Hung, Minder, OverBudget, Patience
 from .records import Lost, Preempted
+from .tombstone import Tombstone
 from .writer import Writer
 
 QUICK_BUSY_S = 0.005  # of the processor, for a save before the reply
@@ -206,6 +207,8 @@ class Keeper:
         saved = self.writer.saved
         over = [left for left in saved.left_out if left.bytes and not left.carried]
         lost: list[Lost | LeftOut] = [*saved.lost, *(r for r in saved.left_out if r not in over)]
+        namespace = self._shell.user_ns  # what is a placeholder already cannot be lost again
+        lost = [row for row in lost if type(namespace.get(row.name)) is not Tombstone]
         report: dict[str, Any] = {
             "generation": saved.generation,
             "saved": not self._pending and not self._error,
