@@ -507,3 +507,19 @@ def test_a_hundred_cells_are_each_saved_soon(daemon: Daemon, client: Client) -> 
     time.sleep(0.1)
     kill_kernel(daemon)
     assert client.run("x").data["result"] == "100"
+
+
+def test_a_workbook_survives_again_and_again(daemon: Daemon, client: Client) -> None:
+    """Its dimensions are a defaultdict whose class is made with something else than a factory."""
+    client.run_saved(
+        daemon,
+        "import openpyxl\nbook = openpyxl.Workbook()\nsheet = book.active\n"
+        "sheet['A1'] = 5\nsheet.column_dimensions['A'].width = 30",
+    )
+    for _ in range(3):
+        kill_kernel(daemon)
+        client.run_saved(daemon, "wide = sheet.column_dimensions['B'].width")
+    assert client.run("wide, sheet['A1'].value, sheet is book.active").data["result"] == (
+        "(13.0, 5, True)"
+    )
+    assert client.run("sheet.column_dimensions['A'].width").data["result"] == "30.0"

@@ -38,6 +38,7 @@ FAMILIES_MODULES = (
     "lxml_",
     "torch_",
     "libraries_",
+    "defaults",
 )
 
 
