@@ -201,10 +201,13 @@ static void build_text(struct buf *text, const struct outcome *outcome,
 /* ---- the footer ---- */
 
 /* What the next call will find: nothing when the kernel is on its way out. */
-static const json_t *summary_of(const struct outcome *outcome)
+static const json_t *summary_of(const struct outcome *outcome,
+				const struct render_options *options)
 {
 	const json_t *summary = outcome->outputs->summary;
 
+	if (options->stateless)
+		return NULL;
 	return json_is_true(json_object_get(summary, "exiting")) ? NULL : summary;
 }
 
@@ -278,9 +281,10 @@ static void add_background(struct buf *text, const json_t *summary)
 	buf_text(text, "\n");
 }
 
-static void build_footer(struct buf *text, const struct outcome *outcome)
+static void build_footer(struct buf *text, const struct outcome *outcome,
+			 const struct render_options *options)
 {
-	const json_t *summary = summary_of(outcome);
+	const json_t *summary = summary_of(outcome, options);
 
 	buf_text(text, "--- state ---\n");
 	add_vars(text, summary);
@@ -364,13 +368,13 @@ static json_t *error_json(const struct outcome *outcome, const struct parts *par
 }
 
 static json_t *build_structure(const struct outcome *outcome, const struct parts *parts,
-			       const char *preface)
+			       const struct render_options *options)
 {
 	const struct outputs *outputs = outcome->outputs;
-	const json_t *summary = summary_of(outcome);
+	const json_t *summary = summary_of(outcome, options);
 	owned(buf_finish) struct buf notice = {0};
 
-	buf_text(&notice, preface);
+	buf_text(&notice, options->preface);
 	buf_text(&notice, outcome->notice);
 	json_t *state = json_pack(
 	    "{so sI so si}", "vars", names_json(json_object_get(summary, "vars")),
@@ -423,13 +427,13 @@ json_t *render_outcome(const struct outcome *outcome,
 		if (outcome->pictures[i].png)
 			add_image(content, &outcome->pictures[i]);
 	if (options->footer && outcome->end != CALL_NOT_RUN) {
-		build_footer(&footer, outcome);
+		build_footer(&footer, outcome, options);
 		add_text(content, &footer);
 	}
 	json_t *result = json_pack("{so sb}", "content", content, "isError",
 				   outcome->end != CALL_OK);
 	if (options->revision >= MCP_2025_06_18)
 		json_object_set_new(result, "structuredContent",
-				    build_structure(outcome, &parts, options->preface));
+				    build_structure(outcome, &parts, options));
 	return result;
 }

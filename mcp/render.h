@@ -16,6 +16,7 @@
 struct render_options {
 	enum mcp_revision revision; /* structures came with 2025-06-18 */
 	bool footer;
+	bool stateless;      /* the next call finds none of the names */
 	const char *preface; /* whole lines before everything else, or "" */
 };
 

@@ -16,6 +16,7 @@ static void on_done(const struct outcome *outcome, void *arg)
 	const struct render_options options = {
 	    .revision = self->revision,
 	    .footer = self->config->state_summary != 0,
+	    .stateless = !self->config->persist,
 	    .preface = buf_str(&self->preface),
 	};
 
@@ -77,6 +78,15 @@ const struct tool tool_run_python = {
 	"variables, imports and new files that the next call will find. Top-level "
 	"await, %magics and !shell commands work; input() does not. A call that "
 	"times out is interrupted and keeps the variables.",
+    .stateless =
+	"Run Python code in an IPython kernel that starts empty with each call: "
+	"nothing of "
+	"earlier calls is there but files.\n"
+	"The working directory is the workspace; files stay. Returns stdout, stderr, "
+	"the value of the last expression, the traceback of an error, and pictures "
+	"(matplotlib figures, new or changed *.png files). Top-level await, %magics "
+	"and "
+	"!shell commands work; input() does not.",
     .read_only = false,
     .destructive = true,
     .idempotent = false,

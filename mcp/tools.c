@@ -114,12 +114,14 @@ static json_t *input_schema(const struct tool *tool, bool branches)
 	return schema;
 }
 
-static json_t *describe(const struct tool *tool, bool branches,
+static json_t *describe(const struct tool *tool, const struct config *config,
 			enum mcp_revision revision)
 {
-	json_t *row =
-	    json_pack("{ss ss so}", "name", tool->name, "description",
-		      tool->description, "inputSchema", input_schema(tool, branches));
+	bool branches = has_branches(config);
+	bool other = !config->persist && tool->stateless;
+	json_t *row = json_pack("{ss ss so}", "name", tool->name, "description",
+				other ? tool->stateless : tool->description,
+				"inputSchema", input_schema(tool, branches));
 
 	if (revision >= MCP_2025_03_26)
 		json_object_set_new(row, "annotations",
@@ -142,8 +144,8 @@ json_t *tools_list(const struct config *config, enum mcp_revision revision)
 
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
 		if (config_offers_tool(config, tools[i]->name))
-			json_array_append_new(
-			    list, describe(tools[i], has_branches(config), revision));
+			json_array_append_new(list,
+					      describe(tools[i], config, revision));
 	return list;
 }
 

@@ -44,6 +44,8 @@ typedef void tool_done_fn(json_t *result, void *arg);
 
 struct tool {
 	const char *name, *title, *description;
+	const char
+	    *stateless; /* the description where no namespace stays; NULL: the same */
 	bool read_only, destructive, idempotent, open_world; /* annotations */
 	struct tool_arg args[TOOL_ARGS_MAX];
 	const char *output_schema; /* JSON */

@@ -327,7 +327,8 @@ def test_without_states_the_tools_say_so(start: type_of_start) -> None:
 def test_stateless_calls(start: type_of_start) -> None:
     daemon = start(env={"VIVARIUM_PERSIST_NAMESPACE": "0"})
     client = daemon.client()
-    client.run("x = 1")
+    assert "starts empty with each call" in client.request("tools/list")["tools"][0]["description"]
+    assert "vars:" not in client.run("x = 1").footer
     result = client.run("'x' in globals()")
     assert result.data["result"] == "False"
     assert not (daemon.state / "snapshots").exists()
