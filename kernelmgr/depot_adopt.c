@@ -141,16 +141,17 @@ void depot_take_spool(struct depot *self, struct buf *words)
 
 /* ---- dropping ---- */
 
-static void release_chunk(struct depot *self, const char *hash)
+static void release_chunk(struct depot *self, const struct chunk_ref *ref)
 {
-	json_int_t uses = json_integer_value(json_object_get(self->uses, hash));
+	json_int_t uses = json_integer_value(json_object_get(self->uses, ref->hash));
 
 	if (uses > 1) {
-		json_object_set_new(self->uses, hash, json_integer(uses - 1));
+		json_object_set_new(self->uses, ref->hash, json_integer(uses - 1));
 		return;
 	}
-	json_object_del(self->uses, hash);
-	unlinkat(self->chunks, hash, 0);
+	self->bytes -= ref->size;
+	json_object_del(self->uses, ref->hash);
+	unlinkat(self->chunks, ref->hash, 0);
 }
 
 static void drop(struct depot *self, size_t at)
@@ -177,31 +178,14 @@ static void drop(struct depot *self, size_t at)
 	if (self->before == dead.number)
 		self->before = dead.parent;
 	for (size_t i = 0; i < dead.count; i++)
-		release_chunk(self, dead.chunks[i].hash);
+		release_chunk(self, &dead.chunks[i]);
 	free(dead.chunks);
-}
-
-static uint64_t all_bytes(const struct depot *self)
-{
-	uint64_t bytes = 0;
-	json_auto_t *seen = json_object();
-
-	for (size_t i = 0; i < self->count; i++)
-		for (size_t j = 0; j < self->kept[i].count; j++) {
-			const struct chunk_ref *ref = &self->kept[i].chunks[j];
-
-			if (json_object_get(seen, ref->hash))
-				continue;
-			json_object_set_new(seen, ref->hash, json_true());
-			bytes += ref->size;
-		}
-	return bytes;
 }
 
 static bool over(const struct depot *self)
 {
 	return self->count > self->limits.keep ||
-	       (self->limits.max_bytes && all_bytes(self) > self->limits.max_bytes);
+	       (self->limits.max_bytes && self->bytes > self->limits.max_bytes);
 }
 
 void depot_prune(struct depot *self)

@@ -64,7 +64,7 @@ static void merge(json_t *row, json_t *line)
 }
 
 /* A cell has up to two lines: one when it ended, one when it was saved. */
-static void add_line(const struct depot *self, json_t *rows, json_t *line)
+static void add_line(json_t *rows, json_t *line)
 {
 	size_t count = json_array_size(rows);
 	long long cell = json_integer_of(line, "cell", -1);
@@ -72,14 +72,11 @@ static void add_line(const struct depot *self, json_t *rows, json_t *line)
 	for (size_t i = count; i-- > 0 && i + 8 > count;) {
 		json_t *row = json_array_get(rows, i);
 
-		if (json_integer_of(row, "cell", -2) == cell &&
-		    !json_object_get(line, "back_to") &&
-		    !json_object_get(row, "back_to")) {
+		if (json_integer_of(row, "cell", -2) == cell) {
 			merge(row, line);
 			return;
 		}
 	}
-	(void)self;
 	json_array_append(rows, line);
 }
 
@@ -127,7 +124,7 @@ json_t *depot_history(const struct depot *self, size_t cells)
 		if (json_parse(&line, at, (size_t)(end - at), &err) < 0)
 			continue; /* torn */
 		if (json_is_object(line))
-			add_line(self, rows, line);
+			add_line(rows, line);
 		json_decref(line);
 	}
 	while (json_array_size(rows) > cells)
@@ -175,19 +172,6 @@ int depot_contents(const struct depot *self, uint64_t generation, json_t **out,
 	return 0;
 }
 
-static const json_t *find_entry(const json_t *entries, const char *name)
-{
-	size_t i;
-	json_t *entry;
-
-	json_array_foreach(entries, i, entry)
-	{
-		if (strcmp(json_text(entry, "name", ""), name) == 0)
-			return entry;
-	}
-	return NULL;
-}
-
 /* Entries of one that are not, or are otherwise, in the other. */
 static void compare(const json_t *entries, const json_t *others, json_t *absent,
 		    json_t *different)
@@ -197,11 +181,11 @@ static void compare(const json_t *entries, const json_t *others, json_t *absent,
 
 	json_array_foreach(entries, i, entry)
 	{
-		const json_t *other = find_entry(others, json_text(entry, "name", "?"));
+		const json_t *other;
 
 		if (is_history(entry))
 			continue;
-
+		other = json_row_named(others, json_text(entry, "name", "?"));
 		if (!other)
 			json_array_append_new(absent, describe(entry));
 		else if (different && strcmp(json_text(entry, "hash", ""),

@@ -42,6 +42,7 @@ struct depot {
 	struct generation *kept; /* owned; by number */
 	size_t count;
 	json_t *uses;          /* hash to how many of kept have it */
+	uint64_t bytes;        /* of the chunks in uses */
 	json_t *skip;          /* number as text to array of names */
 	json_t *tried;         /* number as text to array of rows: what did not load */
 	char origin[PATH_MAX]; /* of a branch: where its first states come from */

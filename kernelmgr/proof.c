@@ -354,19 +354,6 @@ void proof_newest(struct workspace *self, uint64_t generation)
 
 /* ---- what is told ---- */
 
-static bool has_row(const json_t *rows, const char *name)
-{
-	size_t i;
-	json_t *row;
-
-	json_array_foreach(rows, i, row)
-	{
-		if (strcmp(json_text(row, "name", ""), name) == 0)
-			return true;
-	}
-	return false;
-}
-
 void proof_tell(struct workspace *self, json_t *summary)
 {
 	json_t *lost = json_object_get(json_object_get(summary, "snapshot"), "lost");
@@ -377,7 +364,7 @@ void proof_tell(struct workspace *self, json_t *summary)
 		return;
 	json_array_foreach(self->proving.found, i, row)
 	{
-		if (has_row(lost, json_text(row, "name", "")))
+		if (json_row_named(lost, json_text(row, "name", "")))
 			continue;
 		json_object_set_new(row, "tried",
 				    json_integer(self->proving.found_cell));

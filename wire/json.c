@@ -216,3 +216,16 @@ void json_write(struct buf *out, json_t *value)
 	buf_text(out, "null");
 }
 /* NOLINTEND(misc-no-recursion) */
+
+json_t *json_row_named(const json_t *rows, const char *name)
+{
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (strcmp(json_text(row, "name", ""), name) == 0)
+			return row;
+	}
+	return NULL;
+}

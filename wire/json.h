@@ -27,6 +27,8 @@ const char *json_text(const json_t *object, const char *key, const char *fallbac
 long long json_integer_of(const json_t *object, const char *key, long long fallback);
 /* The same for something counted: from 0 to INT_MAX, 0 when missing or senseless. */
 size_t json_count_of(const json_t *object, const char *key);
+/* The first object of an array whose member "name" is this text, or NULL.  Borrows. */
+json_t *json_row_named(const json_t *rows, const char *name);
 /* Any bytes as a JSON string, cleaned where they are not UTF-8.  Caller owns. */
 json_t *json_string_lossy(const char *text, size_t size);
 
