@@ -191,18 +191,14 @@ void journal_tell_lost(struct journal *self, const char *workspace, bool saved,
 {
 	struct entry *entry = self ? LIST_FIRST(&self->lost) : NULL, *next;
 	size_t waiting = 0, start = out->size;
-	char when[32] = "";
+	char when[TIME_TEXT] = "";
 
 	for (; entry; entry = next) {
 		next = LIST_NEXT(entry, link);
 		if (strcmp(entry->workspace, workspace) != 0)
 			continue;
 		if (entry->cell) {
-			time_t since = (time_t)entry->since;
-			struct tm utc;
-
-			gmtime_r(&since, &utc);
-			strftime(when, sizeof when, "%Y-%m-%d %H:%M:%SZ", &utc);
+			time_text(when, entry->since);
 			buf_printf(out, "%scell %llu, which ran since %s",
 				   out->size == start ? "Vivarium was killed; lost: "
 						      : ", ",

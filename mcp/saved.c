@@ -11,9 +11,10 @@
 
 enum {
 	ROWS_SHOWN = 8,
-	ROWS_MAX = 50,   /* in the structure */
-	NAME_SHOWN = 64, /* characters of a name */
-	WHY_SHOWN = 100, /* and of what it is or why */
+	ROWS_MAX = 50,    /* in the structure */
+	NAMES_SHOWN = 20, /* of a state that a tool went back to */
+	NAME_SHOWN = 64,  /* characters of a name */
+	WHY_SHOWN = 100,  /* and of what it is or why */
 };
 
 static void show(struct buf *out, const json_t *row, const char *key, size_t max)
@@ -115,6 +116,20 @@ void saved_footer(struct buf *out, const json_t *summary)
 		utf8_show_cut(out, error, strlen(error), WHY_SHOWN);
 		buf_text(out, "\n");
 	}
+}
+
+void saved_names(struct buf *out, const json_t *rows)
+{
+	size_t count = json_array_size(rows);
+
+	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
+		const char *name = json_text(json_array_get(rows, i), "name", "?");
+
+		buf_text(out, i ? ", " : ": ");
+		utf8_show_cut(out, name, strlen(name), NAME_SHOWN);
+	}
+	if (count > NAMES_SHOWN)
+		buf_printf(out, ", +%zu more", count - NAMES_SHOWN);
 }
 
 static json_t *why_json(const json_t *row)

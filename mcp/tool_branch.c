@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "kernelmgr/branches.h"
+#include "mcp/saved.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
-#include "wire/utf8.h"
 #include "wire/words.h"
-
-enum { NAMES_SHOWN = 20, NAME_SHOWN = 64 };
 
 static void tell_names(struct buf *text, const json_t *state)
 {
@@ -23,14 +21,7 @@ static void tell_names(struct buf *text, const json_t *state)
 	}
 	buf_printf(text, "Its variables are as after cell %lld (%zu name%s",
 		   json_integer_of(state, "cell", 0), count, plural_s(count));
-	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
-		const char *name = json_text(json_array_get(names, i), "name", "?");
-
-		buf_text(text, i ? ", " : ": ");
-		utf8_show_cut(text, name, strlen(name), NAME_SHOWN);
-	}
-	if (count > NAMES_SHOWN)
-		buf_printf(text, ", +%zu more", count - NAMES_SHOWN);
+	saved_names(text, names);
 	buf_text(text, ")");
 }
 

@@ -2,12 +2,12 @@
 /* history and diff - what ran in the workspace, and what differs between two states. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "kernelmgr/files.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/utf8.h"
+#include "wire/words.h"
 
 enum {
 	NAMES_SHOWN = 8, /* of each kind in a row */
@@ -64,15 +64,12 @@ static void show_verified(struct buf *text, const json_t *row)
 
 static void show_row(struct buf *text, const json_t *row)
 {
-	time_t when = (time_t)json_integer_of(row, "time", 0);
+	long long when = json_integer_of(row, "time", 0);
 	const char *code = json_text(row, "code", "");
-	char size[FILES_SIZE_TEXT], clock[24] = "?";
-	struct tm utc;
+	char size[FILES_SIZE_TEXT], clock[TIME_TEXT] = "?";
 
-	if (when) {
-		gmtime_r(&when, &utc);
-		strftime(clock, sizeof clock, "%Y-%m-%d %H:%M:%SZ", &utc);
-	}
+	if (when)
+		time_text(clock, when);
 	buf_printf(text, "%s%lld  %s  %lld ms  %s", text->size ? "\n" : "",
 		   json_integer_of(row, "cell", 0), clock,
 		   json_integer_of(row, "ms", 0), json_text(row, "outcome", "?"));

@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: MIT
 /* list_files - the files of the workspace with their sizes. */
 #include <string.h>
-#include <time.h>
 
 #include "mcp/tools.h"
 #include "wire/json.h"
+#include "wire/words.h"
 
 enum { LISTED_MAX = 500 };
-
-static void format_time(char out[24], int64_t ns)
-{
-	time_t seconds = (time_t)(ns / 1000000000);
-	struct tm utc;
-
-	gmtime_r(&seconds, &utc);
-	strftime(out, 24, "%Y-%m-%d %H:%M:%SZ", &utc);
-}
 
 static void add_row(struct buf *text, json_t *rows, const struct files_entry *entry)
 {
 	owned(buf_finish) struct buf name = {0};
-	char size[FILES_SIZE_TEXT], when[24];
+	char size[FILES_SIZE_TEXT], when[TIME_TEXT];
 
 	files_show_name(&name, entry->path);
 	files_size_text(size, entry->size);
-	format_time(when, entry->mtime_ns);
+	time_text(when, entry->mtime_ns / 1000000000);
 	buf_printf(text, "%s%s  %s  %s", text->size ? "\n" : "", buf_str(&name), size,
 		   when);
 	json_array_append_new(

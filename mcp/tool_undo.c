@@ -2,41 +2,15 @@
 /* undo and restore - put an older saved state of the namespace in force. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "mcp/saved.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
-#include "wire/utf8.h"
 #include "wire/words.h"
-
-enum { NAMES_SHOWN = 20, NAME_SHOWN = 64 };
 
 #define ONLY_VARIABLES                                                                 \
 	"Only variables went back: files, processes, databases and everything else "   \
 	"outside the kernel are as they were."
-
-static void show_names(struct buf *text, const json_t *names)
-{
-	size_t count = json_array_size(names);
-
-	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
-		const char *name = json_text(json_array_get(names, i), "name", "?");
-
-		buf_text(text, i ? ", " : ": ");
-		utf8_show_cut(text, name, strlen(name), NAME_SHOWN);
-	}
-	if (count > NAMES_SHOWN)
-		buf_printf(text, ", +%zu more", count - NAMES_SHOWN);
-}
-
-static void format_time(char out[24], long long seconds)
-{
-	time_t when = (time_t)seconds;
-	struct tm utc;
-
-	gmtime_r(&when, &utc);
-	strftime(out, 24, "%Y-%m-%d %H:%M:%SZ", &utc);
-}
 
 /* Not every cell has a state of its own. */
 static void tell_distance(struct buf *text, const json_t *back)
@@ -57,14 +31,14 @@ static void tell(struct tool_call *self, const struct outcome *outcome)
 	owned(buf_finish) struct buf text = {0};
 	const json_t *back = outcome->back, *names = json_object_get(back, "names");
 	long long cell = json_integer_of(back, "cell", 0);
-	char when[24];
+	char when[TIME_TEXT];
 
-	format_time(when, json_integer_of(back, "time", 0));
+	time_text(when, json_integer_of(back, "time", 0));
 	buf_printf(&text,
 		   "%sThe namespace is as it was after cell %lld (%s), %zu name%s",
 		   outcome->notice, cell, when, json_array_size(names),
 		   plural_s(json_array_size(names)));
-	show_names(&text, names);
+	saved_names(&text, names);
 	buf_text(&text, ". ");
 	tell_distance(&text, back);
 	buf_text(&text, ONLY_VARIABLES " The next run_python continues from there in a "
