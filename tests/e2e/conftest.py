@@ -4,6 +4,7 @@ fixtures of its own is left alone.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
@@ -108,6 +109,20 @@ def start(tmp_path: Path) -> Iterator[type_of_start]:
     finally:
         for daemon in daemons:
             daemon.clean_up()
+
+
+@contextlib.contextmanager
+def mounted_tmpfs(place: Path, size: str) -> Iterator[None]:
+    """A disk that is soon full; skips the test where none can be mounted."""
+    place.mkdir(parents=True, exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    mounted = subprocess.run(command, capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 @pytest.fixture

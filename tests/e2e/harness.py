@@ -25,6 +25,17 @@ REPO = Path(__file__).parents[2]
 BUILD = REPO / os.environ.get("VIVARIUM_BUILD", "build-asan")
 PROGRAM = BUILD / "vivarium"
 NEWEST = "2025-11-25"
+# One value among good ones; what is filled in runs when it is restored.
+DEADLY = """
+class Deadly:
+    def __reduce__(self):
+        return act, (%r,)
+def act(what):
+    exec(what)
+good = 1
+bad = Deadly()
+also_good = 2
+"""
 STORE = b"vivarium-store\n"
 READY = re.compile(r"ready (http://\S+:(\d+)/mcp)\b")
 SANITIZER = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer")
@@ -158,6 +169,12 @@ class Daemon:
     def kernel_pid(self) -> int:
         """Of the kernel that was started last."""
         return int(re.findall(r"kernel process (\d+) started", self.log())[-1])
+
+    def kill_kernel(self, pid: int = 0) -> None:
+        """SIGKILL; returns when it is gone.  Without a pid: the one that was started last."""
+        pid = pid or self.kernel_pid()
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not is_alive(pid), 10)
 
     def supervisor_pid(self) -> int:
         return parent_of(self.kernel_pid())

@@ -4,12 +4,9 @@ nothing of the saving shows.
 
 from __future__ import annotations
 
-import os
-import signal
-
 import pytest
 from conftest import type_of_start
-from harness import is_alive, wait_until
+from harness import wait_until
 
 # Code, and the type that `bad` has after a restore: Tombstone for what cannot be kept.
 BAD = {
@@ -88,9 +85,7 @@ def test_a_bad_value_costs_only_itself(start: type_of_start, name: str) -> None:
     wait_until(lambda: daemon.saved_upto() == cell, 30, "it is saved")
     texts.append(client.run("'after'").text)
     assert texts == ["(no output)", "(no output)", f"Out[{cell + 1}]: 'after'"]
-    kernel = daemon.kernel_pid()
-    os.kill(kernel, signal.SIGKILL)
-    wait_until(lambda: not is_alive(kernel))
+    daemon.kill_kernel()
     result = client.run("print(keep, same is keep, type(bad).__name__)")
     assert result.data["stdout"] == f"[1, 2, 3] True {kind}\n"
     assert "LEAK" not in result.text

@@ -10,14 +10,13 @@ import json
 import os
 import re
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import type_of_start
+from conftest import mounted_tmpfs, type_of_start
 from harness import (
     REPO,
     Client,
@@ -265,16 +264,8 @@ def test_connections_that_come_and_go_leave_nothing(daemon: Daemon, client: Clie
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
+    with mounted_tmpfs(disk, "1m"):
         yield disk
-    finally:
-        subprocess.run(["umount", "-l", disk], check=True)
 
 
 def test_calls_answer_when_the_disk_is_full(start: type_of_start, small_disk: Path) -> None:

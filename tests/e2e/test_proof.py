@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import time
 from collections.abc import Mapping
 
 import pytest
 from conftest import type_of_start
-from harness import Client, Daemon, is_alive, wait_until
+from harness import DEADLY, Client, Daemon, is_alive, wait_until
 
 TOOLS = {"VIVARIUM_TOOLS": "run_python,undo,history,branch,list_files"}
 ALWAYS = {"VIVARIUM_VERIFY": "always", **TOOLS}
 SOON_S = 40  # five seconds of rest, a kernel, a machine with other work
-
-DEADLY = """
-class Deadly:
-    def __reduce__(self):
-        return act, (%r,)
-def act(what):
-    exec(what)
-good = 1
-bad = Deadly()
-also_good = 2
-"""
 
 
 def spares(daemon: Daemon) -> list[int]:
@@ -110,9 +97,7 @@ def test_what_killed_the_spare_kernel_is_left_out_by_the_next_one(
 ) -> None:
     client.run(DEADLY % "import ctypes; ctypes.string_at(0)")
     wait_until(lambda: tried(daemon, 1), SOON_S)
-    pid = own(daemon)
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not is_alive(pid))
+    daemon.kill_kernel(own(daemon))
     result = client.run("good, also_good, str(bad)[:13]")
     assert result.data["result"] == "(1, 2, '<not restored')"
     assert "SIGSEGV" not in result.text

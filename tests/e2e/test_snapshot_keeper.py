@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PYTHONS, require_python
+from conftest import PYTHONS, mounted_tmpfs, require_python
 from kernel_process import PYSIDE, KernelProcess, Result
 from snapshot_store import CHUNK, Manifest, Store, chunk_names, entry
 
@@ -305,11 +305,7 @@ def test_an_interpreter_without_xxhash_says_that_nothing_is_saved(
 def test_a_full_disk_is_told_and_saving_goes_on_when_there_is_room(world: World) -> None:
     spool = world.store.spool
     kernel = world.start()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "x", spool], check=False
-    ).returncode:
-        pytest.skip("mounting a small disk needs rights")
-    try:
+    with mounted_tmpfs(spool, "2m"):
         ok(kernel.run(BIG))
         wait_until(lambda: "error" in snapshot(ok(kernel.run("pass"))))
         error = snapshot(ok(kernel.run("pass")))["error"]
@@ -318,8 +314,6 @@ def test_a_full_disk_is_told_and_saving_goes_on_when_there_is_room(world: World)
         ok(kernel.run("del big"))
         kernel.wait_report("saved 1")
         assert "error" not in snapshot(ok(kernel.run("pass")))
-    finally:
-        subprocess.run(["umount", spool], check=True)
 
 
 def test_what_is_too_large_is_left_out_and_named(world: World) -> None:

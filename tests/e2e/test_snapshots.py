@@ -7,14 +7,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import type_of_start
-from harness import STORE, Client, Daemon, children_of, is_alive, read_proc, wait_until
+from conftest import mounted_tmpfs, type_of_start
+from harness import DEADLY, STORE, Client, Daemon, children_of, is_alive, read_proc, wait_until
 
 ALL_TOOLS = {"VIVARIUM_TOOLS": "run_python,undo,restore,history,diff"}
 
@@ -22,12 +21,6 @@ ALL_TOOLS = {"VIVARIUM_TOOLS": "run_python,undo,restore,history,diff"}
 def store_pid(daemon: Daemon) -> int:
     (pid,) = [pid for pid in children_of(daemon.pid) if read_proc(pid, "comm") == STORE]
     return pid
-
-
-def kill_kernel(daemon: Daemon, number: int = signal.SIGKILL) -> None:
-    pid = daemon.kernel_pid()
-    os.kill(pid, number)
-    wait_until(lambda: not is_alive(pid), 10)
 
 
 @pytest.fixture
@@ -44,7 +37,7 @@ def client(daemon: Daemon) -> Client:
 
 
 def die_idle(daemon: Daemon, client: Client) -> str:
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     return "killed by signal 9"
 
 
@@ -137,7 +130,7 @@ def test_a_kernel_that_dies_in_its_first_cell_tells_what_it_had(
     daemon: Daemon, client: Client
 ) -> None:
     client.run_saved(daemon, "x = 1")
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     result = client.run("assert x == 1; import os; os._exit(3)")
     assert "It had begun with the variables as after cell 1." in result.text
     assert client.run("x").data["result"] == "1"
@@ -148,7 +141,7 @@ def test_what_does_not_survive_is_named_before_and_after(daemon: Daemon, client:
     assert "s (socket" in result.footer_line("lost if the kernel restarts: ")
     assert "s" in result.data["state"]["namespace"]["lost_if_restarted"]
     wait_until(lambda: daemon.saved_upto() == 1)
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     result = client.run("print(repr(s)); s.fileno()")
     assert "Not back: s (socket" in result.text
     assert "lost if" not in result.footer
@@ -160,22 +153,11 @@ def test_what_does_not_survive_is_named_before_and_after(daemon: Daemon, client:
 
 def test_a_cell_that_raised_is_saved_too(daemon: Daemon, client: Client) -> None:
     client.run_saved(daemon, "x = 7\n1/0")
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     assert client.run("x").data["result"] == "7"
 
 
 # ---- restores that go wrong ----
-
-DEADLY = """
-class Deadly:
-    def __reduce__(self):
-        return act, (%r,)
-def act(what):
-    exec(what)
-good = 1
-bad = Deadly()
-also_good = 2
-"""
 
 
 @pytest.mark.parametrize(
@@ -190,7 +172,7 @@ def test_a_value_that_cannot_be_restored_costs_only_itself(
     daemon: Daemon, client: Client, what: str, words: str
 ) -> None:
     client.run_saved(daemon, DEADLY % what)
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     result = client.run("good, also_good")
     assert result.data["result"] == "(1, 2)"
     assert words in result.text
@@ -200,7 +182,7 @@ def test_a_value_that_cannot_be_restored_costs_only_itself(
 
 def test_a_value_that_restores_for_ever_costs_only_itself(daemon: Daemon, client: Client) -> None:
     client.run_saved(daemon, DEADLY % "import time; time.sleep(3600)")
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     result = client.run("good, also_good")
     assert result.data["result"] == "(1, 2)"
     assert "did not get done with restoring bad within 20 s" in result.text
@@ -379,15 +361,8 @@ def test_a_damaged_array_is_told(start: type_of_start) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "d" / "state"
-    place.mkdir(parents=True)
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "none", place], check=False
-    ).returncode:
-        pytest.skip("cannot mount a small file system")
-    try:
+    with mounted_tmpfs(place, "4m"):
         yield place
-    finally:
-        subprocess.run(["umount", "-l", place], check=True)
 
 
 @pytest.mark.usefixtures("small_disk")
@@ -397,7 +372,7 @@ def test_a_full_disk_costs_only_what_does_not_fit(start: type_of_start) -> None:
     client.run_saved(daemon, "x = 1")
     client.run("import os; big = os.urandom(20_000_000)")
     wait_until(lambda: "could not be saved" in client.run("x").footer, 20)
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     result = client.run("x, 'big' in globals()")
     assert result.data["result"] == "(1, False)"
     client.run_saved(daemon, "y = 2")
@@ -417,7 +392,7 @@ def test_a_killed_store_helper_is_replaced(daemon: Daemon, client: Client) -> No
     os.kill(old, signal.SIGKILL)
     wait_until(lambda: not is_alive(old))
     client.run_saved(daemon, "x = 2")
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     assert client.run("x").data["result"] == "2"
 
 
@@ -447,7 +422,7 @@ def test_too_large_values_are_left_out_and_named(start: type_of_start) -> None:
     line = result.footer_line("too large to be saved (VIVARIUM_NAMESPACE_MAX_BYTES): ")
     assert line.startswith("big 7.6M")
     wait_until(lambda: daemon.saved_upto() >= 2, 20)
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     assert client.run("x, type(big).__name__").data["result"] == "(1, 'Tombstone')"
 
 
@@ -482,7 +457,7 @@ def test_killed_five_times_in_five_ways_the_session_ends_right(start: type_of_st
     client.run("def total(): return int(df.v.sum())\nseen = []")
     client.run("seen.append(total())")
     wait_until(lambda: daemon.saved_upto() == 3, 20)
-    kill_kernel(daemon)  # 1: while idle
+    daemon.kill_kernel()  # 1: while idle
     client.run("df['w'] = df.v * 10; seen.append(int(df.w.sum()))")
     wait_until(lambda: daemon.saved_upto() == 4, 20)
     client.run("import os; os._exit(1)")  # 2: by itself
@@ -506,7 +481,7 @@ def test_a_hundred_cells_are_each_saved_soon(daemon: Daemon, client: Client) -> 
         client.run("x = globals().get('x', 0) + 1")
     wait_until(lambda: daemon.saved_upto() == 100, 20)
     time.sleep(0.1)
-    kill_kernel(daemon)
+    daemon.kill_kernel()
     assert client.run("x").data["result"] == "100"
 
 
@@ -518,7 +493,7 @@ def test_a_workbook_survives_again_and_again(daemon: Daemon, client: Client) -> 
         "sheet['A1'] = 5\nsheet.column_dimensions['A'].width = 30",
     )
     for _ in range(3):
-        kill_kernel(daemon)
+        daemon.kill_kernel()
         client.run_saved(daemon, "wide = sheet.column_dimensions['B'].width")
     assert client.run("wide, sheet['A1'].value, sheet is book.active").data["result"] == (
         "(13.0, 5, True)"
