@@ -53,10 +53,14 @@ def run(shell: str, command: str) -> int:
     except KeyboardInterrupt:
         if child is None:
             raise
-        child.sendintr()
-        with suppress(KeyboardInterrupt):  # the impatient do it twice
-            forward(time.monotonic() + LEAVE_S)
-        child.terminate(force=True)
+        try:
+            child.sendintr()
+            with suppress(KeyboardInterrupt):  # the impatient do it twice
+                forward(time.monotonic() + LEAVE_S)
+            child.terminate(force=True)
+        except pexpect.ExceptionPexpect:
+            # It struck between the command's end and pexpect's note of it: no status to tell.
+            raise KeyboardInterrupt from None
     print(decoder.decode(b"", True), end="", flush=True)
     if child.signalstatus is not None:
         return -int(child.signalstatus)

@@ -611,6 +611,25 @@ def test_an_interrupt_at_any_moment_leaves_a_reply(kernel: KernelProcess) -> Non
     assert ok(kernel.run("1 + 1")).text == "2"
 
 
+def test_an_interrupt_just_as_a_command_ends_is_a_keyboard_interrupt(
+    kernel: KernelProcess,
+) -> None:
+    code = """
+import os
+waitpid = os.waitpid
+def interrupted(pid, options):
+    found = waitpid(pid, options)
+    if found[0]:
+        os.waitpid = waitpid
+        raise KeyboardInterrupt
+    return found
+os.waitpid = interrupted
+!true
+"""
+    assert kernel.run(code).error == "KeyboardInterrupt"
+    assert ok(kernel.run("!echo still here")).stdout == "still here\n"
+
+
 def test_a_handler_of_one_cell_does_not_outlive_it(kernel: KernelProcess) -> None:
     ok(kernel.run("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"))
     test_an_interrupt_is_a_keyboard_interrupt(kernel, LOOPS["sleep"])
