@@ -300,7 +300,7 @@ char **walls_env(const struct walls *self, const struct walls_view *view,
 
 	while (base[count])
 		count++;
-	char **env = xcalloc(count + 7, sizeof *env);
+	char **env = xcalloc(count + 8, sizeof *env);
 	for (size_t i = 0; i < count; i++)
 		if (off || !is_replaced(base[i]))
 			env[at++] = xstrdup(base[i]);
@@ -309,6 +309,8 @@ char **walls_env(const struct walls *self, const struct walls_view *view,
 	env[at++] = xasprintf("PATH=%.*s:" SYSTEM_PATH,
 			      (int)(strrchr(python, '/') - python), python);
 	env[at++] = xasprintf("HOME=%s", view->home);
+	/* The interpreter's own packages cannot be written; pyside knows this place. */
+	env[at++] = xasprintf("PIP_TARGET=%s/packages", view->home);
 	env[at++] = xasprintf("TMPDIR=%s", view->tmp);
 	env[at++] = xstrdup("SHELL=/bin/sh");
 	env[at++] = xstrdup("USER=kernel");
