@@ -268,6 +268,26 @@ static void on_pictures_done(void *arg)
 	finish(arg, "pictures done");
 }
 
+static bool is_wrote(const struct files_list *wrote, const char *path)
+{
+	for (size_t i = 0; path && i < wrote->count; i++)
+		if (files_is_png(wrote->at[i]) && strcmp(wrote->at[i]->path, path) == 0)
+			return true;
+	return false;
+}
+
+/* Displays that come back as the file they were saved to. */
+static void drop_saved(struct outputs *outputs, const struct files_list *wrote)
+{
+	size_t i = 0;
+
+	while (i < outputs->display_count)
+		if (is_wrote(wrote, outputs->displays[i].saved))
+			outputs_drop_display(outputs, i);
+		else
+			i++;
+}
+
 /* Bytes that one picture may take: they share what the answer's text leaves, which
  * base64 makes a third longer. */
 static size_t bytes_each(const struct config *config, size_t count)
@@ -310,6 +330,8 @@ static void begin_pictures(struct call *self)
 {
 	const struct config *config = self->workspace->place->config;
 	size_t max = (size_t)config->max_images;
+
+	drop_saved(&self->outputs, &self->wrote);
 	size_t all = self->outputs.display_count + count_png(&self->wrote);
 	size_t count = all < max ? all : max;
 

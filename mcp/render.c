@@ -83,8 +83,8 @@ static void parts_finish(struct parts *self)
 static void parts_init(struct parts *self, const struct outputs *outputs)
 {
 	*self = (struct parts){0};
-	clip_render(&outputs->out, &self->out);
-	clip_render(&outputs->err, &self->err);
+	outputs_out(outputs, &self->out);
+	outputs_err(outputs, &self->err);
 	clip_render(&outputs->result, &self->result);
 	clip_render(&outputs->traceback, &self->traceback);
 	if (outputs->error_value) {
