@@ -136,6 +136,20 @@ static void erase_in_row(struct screen *self, unsigned how)
 			row->cells[i] = ' ';
 }
 
+/* To the start of the line.  A line of blanks, with which a bar wipes itself out, is
+ * none. */
+static void go_back(struct screen *self)
+{
+	struct screen_row *row = &self->rows[self->row];
+	size_t blank = 0;
+
+	while (blank < row->used && row->cells[blank] == ' ')
+		blank++;
+	if (blank == row->used)
+		row->used = 0;
+	self->column = 0;
+}
+
 static void erase_below(struct screen *self)
 {
 	erase_in_row(self, 0);
@@ -216,7 +230,7 @@ static void put(struct screen *self, uint32_t point)
 	if (point == '\n')
 		next_row(self);
 	else if (point == '\r')
-		self->column = 0;
+		go_back(self);
 	else if (point == '\b')
 		self->column = less(self->column, 1);
 	else if (point == ESC)

@@ -50,6 +50,9 @@ CASE(a_carriage_return_writes_over_the_line)
 	check("a\r\nb\r\n", "a\nb\n");
 	check("  0%\r 50%\r100%\n", "100%\n");
 	check("one\ntwo\rTWO\n", "one\nTWO\n");
+	check("50%\r   \r", "");
+	check("50%\r   \rx", "x");
+	check("   \n", "   \n");
 	check("\u20ac\u20ac\r\u00e4", "\u00e4\u20ac");
 }
 
