@@ -244,6 +244,16 @@ const char *http_path(const struct exchange *self)
 	return self->path;
 }
 
+const char *http_user(const struct exchange *self)
+{
+	return self->pass.user;
+}
+
+bool http_is_trusted(const struct exchange *self)
+{
+	return self->has_pass || !self->http->config.guard;
+}
+
 int http_header(struct exchange *self, const char *name, char *out, size_t size)
 {
 	return header_copy(self->wsi, name, out, size);

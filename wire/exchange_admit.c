@@ -13,6 +13,7 @@
 enum {
 	LENGTH_DIGITS_MAX = 15, /* of Content-Length */
 	QUOTE_MAX = 80,         /* bytes of a peer's text that we say back */
+	TOKEN_HEADER_MAX = 512,
 };
 
 static const char allow_for_unknown[] = "GET, POST, DELETE";
@@ -125,6 +126,28 @@ int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size)
 			    "VIVARIUM_ALLOWED_HOSTS");
 }
 
+/* Not a word of the scheme, here or in a header: to clients that would mean OAuth. */
+const char exchange_no_token[] =
+    "this server wants a token in the header Authorization; the one who runs it has it";
+
+bool exchange_guard(struct http *http, struct lws *wsi, struct pass *out)
+{
+	static const char scheme[] = "Bearer ";
+	char value[TOKEN_HEADER_MAX];
+	bool is_good = false;
+
+	/* two of them come as "a, b", which is no token */
+	if (header_copy(wsi, "authorization", value, sizeof value) > 0 &&
+	    strncasecmp(value, scheme, strlen(scheme)) == 0) {
+		const char *token = value + strlen(scheme);
+
+		is_good = http->config.guard(http->config.guard_arg,
+					     token + strspn(token, " "), out);
+	}
+	explicit_bzero(value, sizeof value);
+	return is_good;
+}
+
 /* True if the comma list has the method. */
 static bool has_method(const char *methods, const char *method)
 {
@@ -169,6 +192,15 @@ static void find_route(struct exchange *self)
 			self->route = &self->http->routes[i];
 }
 
+static bool is_let_in(struct exchange *self)
+{
+	if (!self->http->config.guard)
+		return true;
+	self->has_pass = exchange_guard(self->http, self->wsi, &self->pass);
+	return self->has_pass ||
+	       (self->route && self->route->open && strcmp(self->method, "GET") == 0);
+}
+
 bool exchange_admit(struct exchange *self)
 {
 	char text[256];
@@ -181,7 +213,13 @@ bool exchange_admit(struct exchange *self)
 	find_route(self);
 	if (strcmp(self->method, "HEAD") == 0)
 		return refuse_method(self);
-	if (strncmp(self->path, "/.well-known/", 13) == 0 || !self->route)
+	if (strncmp(self->path, "/.well-known/", 13) == 0)
+		return refuse_path(self);
+	if (!is_let_in(self)) {
+		http_error(self, 401, "", "%s", exchange_no_token);
+		return false;
+	}
+	if (!self->route)
 		return refuse_path(self);
 	if (!has_method(self->route->methods, self->method))
 		return refuse_method(self);

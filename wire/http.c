@@ -38,9 +38,14 @@ static void refuse_upgrade(struct lws *wsi, const char *upgrade)
 {
 	unsigned char room[LWS_PRE + 1024];
 	char text[256];
-	int status = exchange_gate(http_of(wsi), wsi, text, sizeof text);
+	struct http *self = http_of(wsi);
+	struct pass pass;
+	int status = exchange_gate(self, wsi, text, sizeof text);
 
-	if (!status) {
+	if (!status && self->config.guard && !exchange_guard(self, wsi, &pass)) {
+		status = 401;
+		snprintf(text, sizeof text, "%s", exchange_no_token);
+	} else if (!status) {
 		status = 501;
 		snprintf(
 		    text, sizeof text,
@@ -243,6 +248,19 @@ void http_drain(struct http *self)
 		exchange->keep_alive = false;
 		exchange_tell_gone(exchange);
 		http_stream_end(exchange);
+	}
+}
+
+void http_revoke(struct http *self, pass_fn *is_good, void *arg)
+{
+	struct exchange *exchange;
+
+	LIST_FOREACH(exchange, &self->exchanges, link)
+	{
+		if (!exchange->has_pass || is_good(arg, &exchange->pass))
+			continue;
+		exchange_tell_gone(exchange);
+		exchange_kill(exchange);
 	}
 }
 

@@ -76,6 +76,8 @@ struct exchange {
 	const struct http_route *route;
 	const char *method;
 	char path[256];
+	bool has_pass;
+	struct pass pass;                         /* of the token it came with */
 	unsigned long long body_left;             /* of Content-Length */
 	unsigned long long head_round, head_mark; /* when the head came, and
 						     pipeline_bytes_read() then */
@@ -123,6 +125,10 @@ bool exchange_admit(struct exchange *self);
 /* The status for what the gate says to these headers, 0 when it lets them in; text
  * gets the reason. */
 int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size);
+/* True if the request has a good token; out gets what it stands for. */
+bool exchange_guard(struct http *http, struct lws *wsi, struct pass *out);
+/* What those are told that have none. */
+extern const char exchange_no_token[];
 
 /* exchange_reply.c: the way out. */
 /* Writes what is queued, or part of it; 0, or -1 to close the connection. */

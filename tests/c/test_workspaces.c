@@ -56,7 +56,7 @@ static void check_refused(const struct claim *user, const struct claim *secret,
 	struct workspace *out = NULL;
 	struct err err;
 
-	assert_int_equal(workspaces_principal(workspaces, user, secret, &out, &err),
+	assert_int_equal(workspaces_principal(workspaces, "", user, secret, &out, &err),
 			 -1);
 	if (!strstr(err.msg, words))
 		fail_msg("'%s' lacks '%s'", err.msg, words);
@@ -68,9 +68,9 @@ CASE(without_a_header_configured_all_share_the_default)
 	struct workspace *a, *b;
 	struct err err;
 
-	assert_int_equal(workspaces_principal(workspaces, ONE("bob"), &none, &a, &err),
+	assert_int_equal(workspaces_principal(workspaces, "", ONE("bob"), &none, &a, &err),
 			 0);
-	assert_int_equal(workspaces_principal(workspaces, &none, &none, &b, &err), 0);
+	assert_int_equal(workspaces_principal(workspaces, "", &none, &none, &b, &err), 0);
 	assert_ptr_equal(a, b);
 	assert_string_equal(workspace_name(a), "default");
 	assert_string_equal(workspace_dir(a), config.workdir);
@@ -82,12 +82,12 @@ CASE(each_user_has_one_and_case_counts)
 	struct err err;
 
 	strcpy(config.user_header, "X-User-ID");
-	assert_int_equal(workspaces_principal(workspaces, ONE("bob"), &none, &a, &err),
+	assert_int_equal(workspaces_principal(workspaces, "", ONE("bob"), &none, &a, &err),
 			 0);
-	assert_int_equal(workspaces_principal(workspaces, ONE("Bob"), &none, &b, &err),
+	assert_int_equal(workspaces_principal(workspaces, "", ONE("Bob"), &none, &b, &err),
 			 0);
 	assert_int_equal(
-	    workspaces_principal(workspaces, ONE("bob"), &none, &again, &err), 0);
+	    workspaces_principal(workspaces, "", ONE("bob"), &none, &again, &err), 0);
 	assert_ptr_equal(a, again);
 	assert_ptr_not_equal(a, b);
 	assert_non_null(strstr(workspace_dir(a), "/users/bob"));
@@ -120,7 +120,7 @@ CASE(a_branch_is_found_where_its_files_are)
 	struct workspace *whole, *branch, *again;
 	struct err err;
 
-	assert_int_equal(workspaces_principal(workspaces, &none, &none, &whole, &err),
+	assert_int_equal(workspaces_principal(workspaces, "", &none, &none, &whole, &err),
 			 0);
 	assert_int_equal(workspaces_branch(workspaces, whole, "", &branch, &err), 0);
 	assert_ptr_equal(branch, whole);
@@ -173,7 +173,7 @@ CASE(the_secret_is_needed_where_there_is_one)
 	struct workspace *out;
 	struct err err;
 	assert_int_equal(
-	    workspaces_principal(workspaces, ONE("bob"), ONE("s3cret"), &out, &err), 0);
+	    workspaces_principal(workspaces, "", ONE("bob"), ONE("s3cret"), &out, &err), 0);
 }
 
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

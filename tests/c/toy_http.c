@@ -343,12 +343,12 @@ int main(int argc, char **argv)
 	struct app app = {.later_ms = 100};
 	struct http_config config = {.address = "127.0.0.1"};
 	const struct http_route routes[] = {
-	    {"/mcp", "POST, GET, DELETE", begin_mcp, on_mcp, &app},
-	    {"/health", "GET", NULL, on_health, &app},
-	    {"/later", "GET, POST", NULL, on_later, &app},
-	    {"/hold", "GET, POST", NULL, on_hold, &app},
-	    {"/release", "POST", NULL, on_release, &app},
-	    {"/quit", "POST", NULL, on_quit, &app},
+	    {"/mcp", "POST, GET, DELETE", begin_mcp, on_mcp, &app, false},
+	    {"/health", "GET", NULL, on_health, &app, false},
+	    {"/later", "GET, POST", NULL, on_later, &app, false},
+	    {"/hold", "GET, POST", NULL, on_hold, &app, false},
+	    {"/release", "POST", NULL, on_release, &app, false},
+	    {"/quit", "POST", NULL, on_quit, &app, false},
 	};
 
 	for (int i = 1; i < argc; i++)

@@ -40,6 +40,7 @@ STORE = b"vivarium-store\n"
 READY = re.compile(r"ready (http://\S+:(\d+)/mcp)\b")
 SANITIZER = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer")
 MARK = "LC_VIVARIUM_E2E"  # the daemon hands LC_* down to all it starts
+AUTHENTICATED = {"VIVARIUM_PROXY_SECRET", "VIVARIUM_TOKEN", "VIVARIUM_TOKENS_FILE"}
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
@@ -131,6 +132,10 @@ class Daemon:
             "VIVARIUM_STATE_DIR": str(self.state),
             **(env or {}),
         }
+        # What a proxy sends along with the user's name, unless the test does it itself.
+        self.secret = ""
+        if "VIVARIUM_USER_HEADER" in self.env and not self.env.keys() & AUTHENTICATED:
+            self.secret = self.env["VIVARIUM_PROXY_SECRET"] = secrets.token_hex(16)
         self.killed = False
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
@@ -210,6 +215,8 @@ class Daemon:
     def client(self, revision: str = NEWEST, **extra: str) -> Client:
         client = Client(self.port, revision)
         client.extra = {name.replace("_", "-"): value for name, value in extra.items()}
+        if self.secret:
+            client.extra["X-Vivarium-Proxy-Secret"] = self.secret
         client.initialize()
         return client
 
