@@ -560,6 +560,19 @@ int config_check_users(const struct config *self, bool kernels_apart, struct err
 		       config_name(self, "user-header"), self->user_header);
 }
 
+int config_check_tls(const struct config *self, struct err *err)
+{
+	bool has_cert = self->tls_cert[0] != '\0', has_key = self->tls_key[0] != '\0';
+	char set[NAME_MAX_BYTES];
+
+	if (has_cert == has_key)
+		return 0;
+	snprintf(set, sizeof set, "%s",
+		 config_name(self, has_cert ? "tls-cert" : "tls-key"));
+	return err_set(err, ERR_CONFIG, "%s needs %s beside it", set,
+		       config_name(self, has_cert ? "tls-key" : "tls-cert"));
+}
+
 bool config_is_loopback(const char *host)
 {
 	return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||

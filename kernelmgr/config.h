@@ -92,6 +92,8 @@ int config_check_exposure(const struct config *self, struct err *err) must_check
  * of them.  kernels_apart: they cannot reach it, being in networks of their own. */
 int config_check_users(const struct config *self, bool kernels_apart,
 		       struct err *err) must_check;
+/* Certificate and key: both or neither. */
+int config_check_tls(const struct config *self, struct err *err) must_check;
 /* Once they are read: takes the secrets out of what /proc shows of this process, its
  * arguments and its environment. */
 void config_hide_secrets(char *const argv[], char *const env[]);

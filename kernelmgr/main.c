@@ -52,7 +52,7 @@ struct daemon {
 	int runtime_lock, state_lock;
 	struct sessions sessions;
 	struct tokens tokens;
-	struct filewatch tokens_watch;
+	struct filewatch tokens_watch, tls_watch;
 	char **kernel_env;
 	struct loop *loop;
 	void *zmq;
@@ -145,6 +145,18 @@ static void on_tokens_changed(void *arg)
 		http_revoke(self->http, tokens_honour, &self->tokens);
 }
 
+static void on_certificate_changed(void *arg)
+{
+	struct daemon *self = arg;
+	struct err err;
+
+	if (http_reload_tls(self->http, &err) < 0)
+		log_error("tls", "%s; the certificate read before stays in force",
+			  err.msg);
+	else
+		log_info("tls", "%s was read again", self->config.tls_cert);
+}
+
 static void watch_files(struct daemon *self)
 {
 	const struct config *config = &self->config;
@@ -152,6 +164,9 @@ static void watch_files(struct daemon *self)
 	if (config->tokens_file[0])
 		filewatch_begin(&self->tokens_watch, self->loop, config->tokens_file,
 				NULL, on_tokens_changed, self);
+	if (config->tls_cert[0])
+		filewatch_begin(&self->tls_watch, self->loop, config->tls_cert,
+				config->tls_key, on_certificate_changed, self);
 }
 
 /* ---- starting ---- */
@@ -198,6 +213,7 @@ static int open_doors(struct daemon *self, struct err *err)
 	    .address = name ? "127.0.0.1" : config->host,
 	    .port = (int)config->port,
 	    .allowed_hosts = config->allowed_hosts,
+	    .tls = {config->tls_cert, config->tls_key},
 	    .guard = tokens_wanted(config) ? tokens_admit : NULL,
 	    .guard_arg = &self->tokens,
 	    .body_max = BODY_MAX,
@@ -235,6 +251,7 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 {
 	if (config_check_exposure(&self->config, err) < 0 ||
 	    config_check_users(&self->config, false, err) < 0 ||
+	    config_check_tls(&self->config, err) < 0 ||
 	    tokens_open(&self->tokens, &self->config, err) < 0 ||
 	    tools_check(&self->config, err) < 0 || launch_find(&self->paths, err) < 0 ||
 	    check_python(&self->paths, &self->config, env, err) < 0 ||
@@ -266,6 +283,7 @@ static void finish(struct daemon *self)
 	loop_timer_stop(&self->grace);
 	loop_timer_stop(&self->stop);
 	filewatch_end(&self->tokens_watch);
+	filewatch_end(&self->tls_watch);
 	loop_unwatch(&self->signals);
 	if (self->http)
 		http_stop(self->http);
@@ -331,8 +349,9 @@ static int serve(struct daemon *self, char *const env[])
 		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
 	warn_of_settings(&self->config);
 	bool v6 = strchr(self->config.host, ':') != NULL;
-	log_info("vivarium", "ready http://%s%s%s:%d/mcp", v6 ? "[" : "",
-		 self->config.host, v6 ? "]" : "", http_port(self->http));
+	log_info("vivarium", "ready http%s://%s%s%s:%d/mcp",
+		 self->config.tls_cert[0] ? "s" : "", v6 ? "[" : "", self->config.host,
+		 v6 ? "]" : "", http_port(self->http));
 	loop_run(self->loop);
 	finish(self);
 	log_info("vivarium", "stopped");

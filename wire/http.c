@@ -80,11 +80,20 @@ static int confirm_upgrade(struct lws *wsi)
 	return -1;
 }
 
+/* lws shows its context of OpenSSL here and nowhere else. */
+static int adopt_tls(struct http *self, struct ssl_ctx_st *context)
+{
+	self->tls = context;
+	tls_harden(context);
+	return 0;
+}
+
 static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 		   void *in, size_t len)
 {
-	(void)user;
 	switch ((int)reason) {
+	case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
+		return adopt_tls(http_of(wsi), user);
 	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
 		return filter_connection(http_of(wsi), (int)(intptr_t)in);
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
@@ -182,6 +191,11 @@ static void fill_tables(struct http *self)
 					      .origin_protocol = LWSMPRO_CALLBACK};
 }
 
+static bool has_tls(const struct http_config *config)
+{
+	return config->tls.cert && config->tls.cert[0];
+}
+
 static int listen_now(struct http *self, struct err *err)
 {
 	const bool is_v6 = strchr(self->config.address, ':') != NULL;
@@ -199,6 +213,12 @@ static int listen_now(struct http *self, struct err *err)
 			      : LWS_SERVER_OPTION_DISABLE_IPV6),
 	};
 
+	if (has_tls(&self->config)) {
+		info.ssl_cert_filepath = self->config.tls.cert;
+		info.ssl_private_key_filepath = self->config.tls.key;
+		info.alpn = "http/1.1";
+		info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+	}
 	self->vhost = lws_create_vhost(loop_lws(self->loop), &info);
 	return self->vhost ? 0 : explain(&self->config, err);
 }
@@ -217,6 +237,8 @@ int http_create(struct http **out, struct loop *loop, const struct http_config *
 	self->gate = (struct gate){.address = self->config.address,
 				   .allowed = self->config.allowed_hosts};
 	fill_tables(self);
+	if (has_tls(&self->config) && tls_check(&self->config.tls, err) < 0)
+		return -1;
 	if (listen_now(self, err) < 0)
 		return -1;
 	sweep(self);
@@ -227,6 +249,11 @@ int http_create(struct http **out, struct loop *loop, const struct http_config *
 int http_port(const struct http *self)
 {
 	return lws_get_vhost_listen_port(self->vhost);
+}
+
+int http_reload_tls(struct http *self, struct err *err)
+{
+	return tls_reload(self->tls, &self->config.tls, err);
 }
 
 int http_busy(const struct http *self)

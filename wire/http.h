@@ -24,6 +24,7 @@
 #include "wire/err.h"
 #include "wire/loop.h"
 #include "wire/pass.h"
+#include "wire/tls.h"
 
 struct http;
 struct exchange;
@@ -43,6 +44,7 @@ struct http_config {               /* a limit of 0 stands for the default named 
 	const char *address;       /* IPv4 or IPv6 to listen on: "127.0.0.1", "::1" */
 	int port;                  /* 0: any free one, see http_port() */
 	const char *allowed_hosts; /* more names for the gate, by commas or blanks */
+	struct tls_files tls;      /* none: plain HTTP */
 	guard_fn *guard;           /* knows the tokens; NULL: nobody needs one */
 	void *guard_arg;
 	size_t body_max;     /* 4 MiB: bytes of a request's body */
@@ -60,6 +62,9 @@ int http_create(struct http **out, struct loop *loop, const struct http_config *
 		const struct http_route *routes, size_t route_count,
 		struct err *err) must_check;
 int http_port(const struct http *self);
+/* Reads certificate and key again, for connections to come; on failure those that were
+ * read before stay. */
+int http_reload_tls(struct http *self, struct err *err) must_check;
 /* Exchanges that are not finished yet: 0 when every answer is out. */
 int http_busy(const struct http *self);
 /* Takes no new connections, closes each when its answer is out, and ends the streams

@@ -37,7 +37,7 @@ bad = Deadly()
 also_good = 2
 """
 STORE = b"vivarium-store\n"
-READY = re.compile(r"ready (http://\S+:(\d+)/mcp)\b")
+READY = re.compile(r"ready (https?://\S+:(\d+)/mcp)\b")
 SANITIZER = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer")
 MARK = "LC_VIVARIUM_E2E"  # the daemon hands LC_* down to all it starts
 AUTHENTICATED = {"VIVARIUM_PROXY_SECRET", "VIVARIUM_TOKEN", "VIVARIUM_TOKENS_FILE"}
