@@ -11,9 +11,11 @@
 #include "kernelmgr/files.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/state.h"
+#include "kernelmgr/tokens.h"
 #include "wire/address.h"
 #include "wire/loop.h"
 #include "wire/mem.h"
+#include "wire/tls.h"
 #include "wire/utf8.h"
 
 /* What it prints begins with "Python "; with an argument it imports what it finds. */
@@ -184,11 +186,31 @@ static int report_directories(const struct config *config)
 	return report(true, "state directory", state);
 }
 
+/* What every client has to show, and whether they can read along. */
+static int report_access(const struct config *config)
+{
+	const struct tls_files tls = {config->tls_cert, config->tls_key};
+	struct tokens tokens;
+	struct err err;
+
+	if (config_check_users(config, false, &err) < 0 ||
+	    config_check_tls(config, &err) < 0 ||
+	    (tls.cert[0] && tls_check(&tls, &err) < 0) ||
+	    tokens_open(&tokens, config, &err) < 0)
+		return report(false, "access", err.msg);
+	tokens_close(&tokens);
+	return report(true, "access",
+		      !tokens_wanted(config) ? "anybody who can connect"
+		      : tls.cert[0]          ? "by token, over HTTPS"
+					     : "by token");
+}
+
 int check_machine(const struct config *config, char *const env[])
 {
 	int python = report_python(config, env);
 	int directories = report_directories(config);
 	int address = report_address(config);
+	int access = report_access(config);
 
-	return python < 0 || directories < 0 || address < 0;
+	return python < 0 || directories < 0 || address < 0 || access < 0;
 }

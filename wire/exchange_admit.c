@@ -103,6 +103,17 @@ static int gate_refuses(char *text, size_t size, const char *name, const char *v
 	return 403;
 }
 
+/* "GET http://elsewhere/ HTTP/1.1" has two authorities, and which counts is a matter of
+ * opinion.  lws refuses it as well, but not beside an Upgrade. */
+static bool has_authority_of_its_own(struct lws *wsi)
+{
+	char *target;
+	int len;
+
+	return lws_http_get_uri_and_method(wsi, &target, &len) >= 0 &&
+	       (len < 1 || target[0] != '/');
+}
+
 int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size)
 {
 	char value[512];
@@ -111,6 +122,12 @@ int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size)
 	if (len == HEADER_ABSENT || len == 0) {
 		snprintf(text, size, "the request has no Host header; send one");
 		return 400;
+	}
+	if (has_authority_of_its_own(wsi)) {
+		snprintf(text, size,
+			 "the request's target is no path; send a path, "
+			 "and the server's name in Host");
+		return 403;
 	}
 	/* two Hosts come as "a,b", which is no name; one that is too long comes as ""
 	 */
