@@ -18,7 +18,6 @@ enum {
 	FILE_MAX = 1 << 20, /* bytes */
 	TOKEN_BYTES = 32,
 	SHARED_MIN = 16, /* characters */
-	SHOWN = 60,      /* characters of a bad line that are repeated */
 };
 #define TOKEN_PREFIX "viv_" /* so that scanners for secrets know it */
 #define TOKEN_CHARACTERS                                                               \
@@ -77,6 +76,7 @@ static int read_text(const char *path, struct buf *out, struct err *err)
 		if (len == 0)
 			return 0;
 		out->size += (size_t)len;
+		out->data[out->size] = '\0';
 		if (out->size > FILE_MAX)
 			return err_set(err, ERR_LIMIT, "%.120s has over %d bytes", path,
 				       FILE_MAX);
@@ -87,9 +87,8 @@ static int check_user(const char *user, struct err *err)
 {
 	if (!workspace_name_is_good(user))
 		return err_set(err, ERR_CONFIG,
-			       "'%.*s' is no user's name: 1 to 64 of A-Z a-z 0-9 . _ "
-			       "-, and no dot at its start",
-			       SHOWN, user);
+			       "a user's name has 1 to 64 of A-Z a-z 0-9 . _ - and "
+			       "does not start with a dot");
 	if (strcmp(user, "default") == 0)
 		return err_set(err, ERR_CONFIG,
 			       "'default' is the workspace of those without a name; "
@@ -127,9 +126,9 @@ static int read_line(char *line, struct token *out, struct err *err)
 	hash[len] = '\0';
 	if (read_hash(hash, out->hash) < 0)
 		return err_set(err, ERR_CONFIG,
-			       "after '%.*s' stands no hash: 64 hexadecimal digits, "
+			       "after '%s' stands no hash: 64 hexadecimal digits, "
 			       "which vivarium --new-token prints",
-			       SHOWN, user);
+			       user);
 	snprintf(out->user, sizeof out->user, "%s", user);
 	return 1;
 }

@@ -205,8 +205,9 @@ class Daemon:
         cells = {row["n"]: row["cell"] for row in record["generations"]}
         return int(cells.get(record["head"], 0))
 
-    def health(self) -> dict[str, Any]:
-        reply = exchange(self.port, "GET", "/health")
+    def health(self, token: str = "") -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        reply = exchange(self.port, "GET", "/health", headers=headers)
         assert reply.status == 200
         health = reply.json()
         assert isinstance(health, dict)

@@ -332,11 +332,12 @@ type_of_start = Callable[..., Daemon]
 
 
 def test_the_token_is_nowhere_to_be_seen(start: type_of_start) -> None:
-    for name, options in {
+    ways: dict[str, dict[str, Any]] = {
         "env": {"env": {"VIVARIUM_TOKEN": TOKEN, "VIVARIUM_LOG_LEVEL": "debug"}},
         "flag": {"args": ["--token", TOKEN]},
         "flag=": {"args": [f"--token={TOKEN}"]},
-    }.items():
+    }
+    for name, options in ways.items():
         daemon = start(name=name, **options)
         assert ask_route(daemon.port, "delete", "Host: localhost", TOKEN)[0] == 400
         assert ask_route(daemon.port, "delete", "Host: localhost", TOKEN + "x")[0] == 401
