@@ -214,6 +214,7 @@ void http_reply(struct exchange *self, int status, const char *headers,
 		size = 0;
 	finish(self);
 	queue(self, (const void *[]){head.data, body}, (size_t[]){head.size, size}, 2);
+	exchange_drop_body(self);
 }
 
 /* Controls and what is not ASCII come out escaped, so that the answer can be
@@ -282,7 +283,7 @@ void http_stream(struct exchange *self, const char *headers)
 	end_head(&head, headers, self->keep_alive);
 	self->state = EXCHANGE_STREAMING;
 	queue(self, (const void *[]){head.data}, (size_t[]){head.size}, 1);
-	buf_finish(&self->body);
+	exchange_drop_body(self);
 	/* not lws_http_mark_sse(): on HTTP/1 it leaves lws's 5 s deadline armed */
 	lws_http_headers_detach(self->wsi);
 	lws_set_timeout(self->wsi, NO_PENDING_TIMEOUT, 0);

@@ -27,10 +27,9 @@ static struct http *http_of(struct lws *wsi)
 
 static int filter_connection(struct http *self, int fd)
 {
-	if (self->draining || self->connections >= self->config.connections_max ||
-	    fd < 0 || fd >= LOOP_FD_MAX)
+	if (self->draining || fd < 0 || fd >= LOOP_FD_MAX)
 		return -1;
-	return 0;
+	return peers_have_room(&self->peers, fd, self->config.connections_max) ? 0 : -1;
 }
 
 /* Written raw: lws is between protocols, and nothing of its own is sent yet. */
@@ -98,11 +97,10 @@ static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user
 		return filter_connection(http_of(wsi), (int)(intptr_t)in);
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
 		return confirm_upgrade(wsi);
-	case LWS_CALLBACK_WSI_CREATE:
-		http_of(wsi)->connections++;
+	case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED: /* it has its socket now */
+		connection_begin(http_of(wsi), wsi);
 		return 0;
 	case LWS_CALLBACK_WSI_DESTROY:
-		http_of(wsi)->connections--;
 		connection_end(wsi);
 		return 0;
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: /* WebSocket: never confirmed */
@@ -161,6 +159,8 @@ static void set_defaults(struct http_config *config)
 		config->body_max = 4 << 20;
 	if (!config->queue_max)
 		config->queue_max = 1 << 20;
+	if (!config->bodies_max)
+		config->bodies_max = 256 << 20;
 	set_default(&config->connections_max, 1024);
 	set_default(&config->body_timeout_s, 30);
 	set_default(&config->idle_timeout_s, 75);

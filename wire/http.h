@@ -49,6 +49,8 @@ struct http_config {               /* a limit of 0 stands for the default named 
 	void *guard_arg;
 	size_t body_max;     /* 4 MiB: bytes of a request's body */
 	size_t queue_max;    /* 1 MiB: bytes waiting to go out, per connection */
+	size_t bodies_max;   /* 256 MiB: of all of them together; a peer's share is in
+				peers.h, as it is of the connections */
 	int connections_max; /* 1024 */
 	int body_timeout_s;  /* 30: the whole body has to be in, else 408 */
 	int idle_timeout_s;  /* 75: a connection without a request is closed */

@@ -330,6 +330,8 @@ static void read_option(struct http_config *config, struct app *app, char *optio
 	*value++ = '\0';
 	if (strcmp(option, "address") == 0)
 		config->address = value;
+	if (strcmp(option, "bodies_max") == 0)
+		config->bodies_max = (size_t)atoi(value);
 	if (strcmp(option, "allowed_hosts") == 0)
 		config->allowed_hosts = value;
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)

@@ -1008,18 +1008,38 @@ def test_connections_are_given_back(toy: Toy) -> None:
 
 
 def test_connections_are_bounded(other: Callable[..., Toy]) -> None:
-    toy = other("connections_max=5")
+    toy = other("connections_max=8")
     before = toy.fds()
     with contextlib.ExitStack() as stack:
-        for _ in range(5):
+        for _ in range(6):  # this machine's share: see wire/peers.h
             ping_works(stack.enter_context(toy.client()))
         with contextlib.suppress(OSError):
-            sixth = stack.enter_context(toy.client())
-            sixth.send(req("GET", "/health"))
-            assert sixth.at_end()
-            assert not sixth.buf
+            seventh = stack.enter_context(toy.client())
+            seventh.send(req("GET", "/health"))
+            assert seventh.at_end()
+            assert not seventh.buf
     wait_until(lambda: toy.fds() <= before)
     assert toy.is_quiet()
+
+
+def test_bodies_are_bounded_together(other: Callable[..., Toy]) -> None:
+    toy = other("bodies_max=4000000")  # of which this machine gets three quarters
+    part = b"x" * 1_400_000
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(toy.client()) for _ in range(2)]
+        for client in held:
+            client.send(req(body=part, length=len(part) + 1))
+        refused = stack.enter_context(toy.client())
+        refused.send(req(body=part))
+        assert refused.error() == (503, "too many large requests at once; send it again later")
+        ping_works(stack.enter_context(toy.client()))
+        held[0].sock.close()
+        wait_until(lambda: toy.health()["busy"] == 2)
+        later = stack.enter_context(toy.client())
+        later.send(req(body=part))
+        assert later.status() == 200
+        later.send(req(body=part))  # the first one's is given back by now
+        assert later.status() == 200
 
 
 def test_ipv6_is_served(other: Callable[..., Toy]) -> None:
