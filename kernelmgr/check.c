@@ -190,12 +190,13 @@ static int report_directories(const struct config *config)
 static int report_access(const struct config *config)
 {
 	const struct tls_files tls = {config->tls_cert, config->tls_key};
+	owned(tls_close) struct tls *opened = NULL;
 	struct tokens tokens;
 	struct err err;
 
 	if (config_check_users(config, false, &err) < 0 ||
 	    config_check_tls(config, &err) < 0 ||
-	    (tls.cert[0] && tls_check(&tls, &err) < 0) ||
+	    (tls.cert[0] && tls_open(&opened, &tls, &err) < 0) ||
 	    tokens_open(&tokens, config, &err) < 0)
 		return report(false, "access", err.msg);
 	tokens_close(&tokens);

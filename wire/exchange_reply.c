@@ -67,6 +67,8 @@ static void on_linger_over(void *arg)
 static int linger(struct exchange *self)
 {
 	self->state = EXCHANGE_LINGERING;
+	if (self->http->tls)
+		tls_say_end(lws_get_ssl(self->wsi));
 	shutdown(lws_get_socket_fd(self->wsi), SHUT_WR);
 	loop_timer_start(self->http->loop, &self->timer, LINGER_S * LWS_USEC_PER_SEC,
 			 on_linger_over, self);
@@ -84,10 +86,11 @@ static int discard(struct exchange *self)
 	return 0;
 }
 
-/* Nothing was read since the head if the answer goes out in the head's own round. */
+/* Nothing was read since the head if the answer goes out in the head's own round; of
+ * TLS that is not sure. */
 static unsigned long long read_so_far(const struct exchange *self, int fd)
 {
-	if (self->head_round != loop_round(self->http->loop))
+	if (self->http->tls || self->head_round != loop_round(self->http->loop))
 		return pipeline_bytes_read(fd);
 	assert(!pipeline_has_read(self->head_mark, pipeline_bytes_read(fd)));
 	return self->head_mark;

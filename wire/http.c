@@ -79,20 +79,13 @@ static int confirm_upgrade(struct lws *wsi)
 	return -1;
 }
 
-/* lws shows its context of OpenSSL here and nowhere else. */
-static int adopt_tls(struct http *self, struct ssl_ctx_st *context)
-{
-	self->tls = context;
-	tls_harden(context);
-	return 0;
-}
-
 static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 		   void *in, size_t len)
 {
 	switch ((int)reason) {
 	case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
-		return adopt_tls(http_of(wsi), user);
+		tls_attach(http_of(wsi)->tls, user); /* shown here and nowhere else */
+		return 0;
 	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
 		return filter_connection(http_of(wsi), (int)(intptr_t)in);
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
@@ -213,7 +206,7 @@ static int listen_now(struct http *self, struct err *err)
 			      : LWS_SERVER_OPTION_DISABLE_IPV6),
 	};
 
-	if (has_tls(&self->config)) {
+	if (self->tls) {
 		info.ssl_cert_filepath = self->config.tls.cert;
 		info.ssl_private_key_filepath = self->config.tls.key;
 		info.alpn = "http/1.1";
@@ -237,7 +230,7 @@ int http_create(struct http **out, struct loop *loop, const struct http_config *
 	self->gate = (struct gate){.address = self->config.address,
 				   .allowed = self->config.allowed_hosts};
 	fill_tables(self);
-	if (has_tls(&self->config) && tls_check(&self->config.tls, err) < 0)
+	if (has_tls(&self->config) && tls_open(&self->tls, &self->config.tls, err) < 0)
 		return -1;
 	if (listen_now(self, err) < 0)
 		return -1;
@@ -253,7 +246,7 @@ int http_port(const struct http *self)
 
 int http_reload_tls(struct http *self, struct err *err)
 {
-	return tls_reload(self->tls, &self->config.tls, err);
+	return tls_reload(self->tls, err);
 }
 
 int http_busy(const struct http *self)
@@ -308,5 +301,10 @@ void http_stop(struct http *self)
 
 void http_destroy(struct http **self)
 {
-	free(take(self));
+	struct http *dead = take(self);
+
+	if (!dead)
+		return;
+	tls_close(&dead->tls);
+	free(dead);
 }

@@ -25,8 +25,8 @@ struct http {
 	size_t route_count;
 	struct http_config config; /* zeros replaced by the defaults */
 	struct gate gate;
-	struct lws_vhost *vhost;        /* owned by the lws context, like the next */
-	struct ssl_ctx_st *tls;         /* NULL: plain HTTP */
+	struct lws_vhost *vhost;        /* owned by the lws context */
+	struct tls *tls;                /* NULL: plain HTTP */
 	struct exchange_list exchanges; /* exchange::link */
 	struct loop_timer sweep;        /* looks for clients that take nothing */
 	struct loop_timer bodies;       /* for the body that is due first */

@@ -6,10 +6,17 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "wire/mem.h"
 #include "wire/words.h"
+
+struct tls {
+	struct tls_files files; /* borrowed */
+	SSL_CTX *current;       /* owned: holds what was read last, and serves nobody */
+};
 
 static void free_context(SSL_CTX **context)
 {
@@ -59,6 +66,13 @@ static int check_date(SSL_CTX *context, const char *path, struct err *err)
 		       path, when);
 }
 
+static bool is_mismatch(unsigned long code)
+{
+	return ERR_GET_LIB(code) == ERR_LIB_X509 &&
+	       (ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH ||
+		ERR_GET_REASON(code) == X509_R_KEY_TYPE_MISMATCH);
+}
+
 static int load(SSL_CTX *context, const struct tls_files *files, struct err *err)
 {
 	bool asked = false;
@@ -70,43 +84,86 @@ static int load(SSL_CTX *context, const struct tls_files *files, struct err *err
 	SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
 	if (SSL_CTX_use_certificate_chain_file(context, files->cert) != 1)
 		return blame(files->cert, "holds no certificate in PEM", err);
-	if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) == 1)
-		return 0;
+	bool has_key =
+	    SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) == 1;
+	SSL_CTX_set_default_passwd_cb_userdata(context, NULL);
 	if (asked)
 		return blame(files->key, "has a passphrase: give a key without", err);
-	if (ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH ||
-	    ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_TYPE_MISMATCH)
+	if (!has_key && !is_mismatch(ERR_peek_last_error()))
+		return blame(files->key, "holds no private key in PEM", err);
+	/* one of another kind stands beside the certificate, without a complaint */
+	if (!has_key || SSL_CTX_check_private_key(context) != 1)
 		return blame(files->key, "is not the certificate's key", err);
-	return blame(files->key, "holds no private key in PEM", err);
+	return 0;
 }
 
-int tls_check(const struct tls_files *files, struct err *err)
+static int read_files(SSL_CTX **out, const struct tls_files *files, struct err *err)
 {
 	owned(free_context) SSL_CTX *context = SSL_CTX_new(TLS_server_method());
 
 	if (!context)
 		return err_set(err, ERR_LIMIT, "OpenSSL has no memory");
-	if (load(context, files, err) < 0)
+	if (load(context, files, err) < 0 || check_date(context, files->cert, err) < 0)
 		return -1;
-	return check_date(context, files->cert, err);
+	*out = take(&context);
+	return 0;
 }
 
-void tls_harden(SSL_CTX *context)
+int tls_open(struct tls **out, const struct tls_files *files, struct err *err)
 {
+	owned(tls_close) struct tls *self = xcalloc(1, sizeof *self);
+
+	self->files = *files;
+	if (read_files(&self->current, files, err) < 0)
+		return -1;
+	*out = take(&self);
+	return 0;
+}
+
+void tls_close(struct tls **self)
+{
+	struct tls *dead = take(self);
+
+	if (!dead)
+		return;
+	SSL_CTX_free(dead->current);
+	free(dead);
+}
+
+int tls_reload(struct tls *self, struct err *err)
+{
+	SSL_CTX *fresh = NULL;
+
+	if (read_files(&fresh, &self->files, err) < 0)
+		return -1;
+	SSL_CTX_free(self->current);
+	self->current = fresh;
+	return 0;
+}
+
+/* In the handshake.  The context of lws cannot just load the new files: one of another
+ * kind of key would stand beside the old one, and be shown or not as clients like. */
+static int show_current(SSL *connection, void *arg)
+{
+	const struct tls *self = arg;
+	STACK_OF(X509) *chain = NULL;
+
+	SSL_certs_clear(connection);
+	SSL_CTX_get0_chain_certs(self->current, &chain);
+	return SSL_use_certificate(connection,
+				   SSL_CTX_get0_certificate(self->current)) == 1 &&
+	       SSL_use_PrivateKey(connection, SSL_CTX_get0_privatekey(self->current)) ==
+		   1 &&
+	       (!chain || SSL_set1_chain(connection, chain) == 1);
+}
+
+void tls_attach(struct tls *self, SSL_CTX *context)
+{
+	SSL_CTX_set_cert_cb(context, show_current, self);
 	SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
 	SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
-}
-
-int tls_reload(SSL_CTX *context, const struct tls_files *files, struct err *err)
-{
-	if (tls_check(files, err) < 0)
-		return -1;
-	int loaded = load(context, files, err);
-	SSL_CTX_set_default_passwd_cb_userdata(context, NULL); /* it was on our stack */
-	SSL_CTX_set_default_passwd_cb(context, NULL);
-	return loaded;
 }
 
 void tls_say_end(SSL *connection)

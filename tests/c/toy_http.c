@@ -152,6 +152,15 @@ static void on_later(struct exchange *exchange, void *arg)
 			 reply_late, self);
 }
 
+static int held_count(const struct app *app)
+{
+	int count = 0;
+
+	for (int i = 0; i < HELD_MAX; i++)
+		count += app->held[i] != NULL;
+	return count;
+}
+
 static void forget_held(struct exchange *exchange, void *arg)
 {
 	struct app *app = arg;
@@ -264,8 +273,10 @@ static void on_health(struct exchange *exchange, void *arg)
 	char text[128];
 
 	snprintf(text, sizeof text,
-		 "{\"streams\":%d,\"gone\":%d,\"busy\":%d,\"flooded\":%llu}",
-		 app->stream_count, app->gone, http_busy(app->http), app->flooded);
+		 "{\"streams\":%d,\"gone\":%d,\"busy\":%d,\"flooded\":%llu,"
+		 "\"held\":%d}",
+		 app->stream_count, app->gone, http_busy(app->http), app->flooded,
+		 held_count(app));
 	reply_json(exchange, 200, text);
 }
 
@@ -330,6 +341,10 @@ static void read_option(struct http_config *config, struct app *app, char *optio
 	*value++ = '\0';
 	if (strcmp(option, "address") == 0)
 		config->address = value;
+	if (strcmp(option, "tls_cert") == 0)
+		config->tls.cert = value;
+	if (strcmp(option, "tls_key") == 0)
+		config->tls.key = value;
 	if (strcmp(option, "bodies_max") == 0)
 		config->bodies_max = (size_t)atoi(value);
 	if (strcmp(option, "allowed_hosts") == 0)
