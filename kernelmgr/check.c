@@ -196,6 +196,7 @@ static int report_access(const struct config *config)
 
 	if (config_check_users(config, false, &err) < 0 ||
 	    config_check_tls(config, &err) < 0 ||
+	    config_check_outside(config, &err) < 0 ||
 	    (tls.cert[0] && tls_open(&opened, &tls, &err) < 0) ||
 	    tokens_open(&tokens, config, &err) < 0)
 		return report(false, "access", err.msg);

@@ -94,6 +94,9 @@ int config_check_users(const struct config *self, bool kernels_apart,
 		       struct err *err) must_check;
 /* Certificate and key: both or neither. */
 int config_check_tls(const struct config *self, struct err *err) must_check;
+/* Refuses files that say who may come in, or as whom we appear, in the work directory:
+ * code could change and read them there. */
+int config_check_outside(const struct config *self, struct err *err) must_check;
 /* Once they are read: takes the secrets out of what /proc shows of this process, its
  * arguments and its environment. */
 void config_hide_secrets(char *const argv[], char *const env[]);

@@ -252,6 +252,7 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 	if (config_check_exposure(&self->config, err) < 0 ||
 	    config_check_users(&self->config, false, err) < 0 ||
 	    config_check_tls(&self->config, err) < 0 ||
+	    config_check_outside(&self->config, err) < 0 ||
 	    tokens_open(&self->tokens, &self->config, err) < 0 ||
 	    tools_check(&self->config, err) < 0 || launch_find(&self->paths, err) < 0 ||
 	    check_python(&self->paths, &self->config, env, err) < 0 ||

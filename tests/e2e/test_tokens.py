@@ -365,6 +365,27 @@ def test_users_by_header_need_what_a_kernel_does_not_know(
     assert start(env=users | env).log_contains("ready http")
 
 
+def test_the_file_must_not_lie_where_code_could_change_it(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "below").mkdir(parents=True)
+    tokens = Tokens(work / "below" / "tokens")
+    tokens.write(line("alice", "a" * 20))
+    (tmp_path / "link").symlink_to(tokens.path)
+    for path in (tokens.path, tmp_path / "link", work / ".." / "work" / "t"):
+        env = {"VIVARIUM_TOKENS_FILE": str(path), "VIVARIUM_WORKDIR": str(work)}
+        for verb in ((), ("--check",)):
+            ended = run_program(*verb, env=env, cwd=tmp_path)
+            assert ended.returncode == (1 if verb else 2)
+            words = "lies inside the work directory, where code could change it"
+            assert words in ended.stdout + ended.stderr
+
+
+def test_print_config_hides_the_token(tmp_path: Path) -> None:
+    ended = run_program("--print-config", env={"VIVARIUM_TOKEN": SHARED}, cwd=tmp_path)
+    assert "VIVARIUM_TOKEN=(hidden)\n" in ended.stdout
+    assert SHARED not in ended.stdout + ended.stderr
+
+
 def test_a_kernel_does_not_learn_the_token(start: type_of_start) -> None:
     token = secrets.token_hex(16)
     daemon = start(env={"VIVARIUM_TOKEN": token})
