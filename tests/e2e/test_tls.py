@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import socket
 import ssl
 import subprocess
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -157,6 +159,31 @@ def test_silent_connections_do_not_stay(secure: Daemon, certificate: tuple[Path,
         assert one.recv(10) == b""
         one.close()
     wait_until(lambda: secure.fds() <= before, 20)
+
+
+def client_hello() -> bytes:
+    outgoing = ssl.MemoryBIO()
+    tls = ssl.create_default_context().wrap_bio(
+        ssl.MemoryBIO(), outgoing, server_hostname="localhost"
+    )
+    with contextlib.suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    return outgoing.read()
+
+
+def test_a_slow_handshake_is_cut_off(secure: Daemon, certificate: tuple[Path, Path]) -> None:
+    hello = client_hello()
+    assert len(hello) > 200
+    sent = 0
+    with (
+        contextlib.suppress(BrokenPipeError, ConnectionResetError),
+        socket.create_connection(("127.0.0.1", secure.port), 10) as sock,
+    ):
+        for sent in range(200):
+            sock.sendall(hello[sent : sent + 1])
+            time.sleep(0.1)
+    assert sent < 190
+    assert health(secure.port, certificate[0])["status"] == "healthy"
 
 
 # ---- files ----
