@@ -270,7 +270,7 @@ def is_fitted(model: Any) -> bool:
 
 def image(value: Any) -> str:
     members = members_of(value)
-    size, mode = members.get("_size"), members.get("_mode")
+    size, mode = members.get("_size"), members.get("_mode", members.get("mode"))
     if type(size) is tuple and len(size) == 2 and type(mode) is str:
         return f"Image {number(size[0])}x{number(size[1])} {shorten(mode, MAX_SCALAR)}"
     return "Image"

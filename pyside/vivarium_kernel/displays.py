@@ -18,7 +18,7 @@ from . import frames, plots
 from .figures import Figures
 from .imports import AfterImport
 from .keeping import Keeper
-from .rasters import NoPicture, from_pixels, from_svg
+from .rasters import NoPicture, from_pixels, from_svg, to_png
 from .readable import read
 
 Bundle = dict[str, Any]
@@ -82,8 +82,15 @@ def install(shell: Any, home: str) -> Keeper:
     after.do("matplotlib.figure", formatter.figures.watch)
     after.do("pandas", frames.set_pandas)
     frames.register(formatter.formatters[PLAIN])
+    # Pillow's own fails for some kinds of picture, and makes a JPEG beside the PNG.
+    formatter.formatters[PNG].for_type_by_name("PIL.Image", "Image", to_png)
+    formatter.formatters["image/jpeg"].for_type_by_name("PIL.Image", "Image", nothing)
     plots.install(keeper, after)
     return keeper
+
+
+def nothing(_picture: Any) -> None:
+    """The form is not made."""
 
 
 def prepared(data: Bundle, keeper: Keeper) -> Bundle:

@@ -17,7 +17,6 @@ def set_pandas(pandas: Any) -> None:
     """After its import: for print(frame) too, and before any option that the user sets."""
     pandas.set_option("display.width", LINE)
     pandas.set_option("display.max_columns", COLUMNS)
-    pandas.set_option("display.show_dimensions", True)
 
 
 def register(formatter: Any) -> None:
@@ -41,6 +40,12 @@ def show(text_of: Any) -> Any:
 
 def pandas_text(frame: Any) -> str:
     pandas: Any = sys.modules["pandas"]
+    shape = pandas.get_option("display.show_dimensions")
+    with pandas.option_context("display.show_dimensions", True if shape == "truncate" else shape):
+        return with_all_columns(frame, pandas)
+
+
+def with_all_columns(frame: Any, pandas: Any) -> str:
     text = repr(frame)
     most = pandas.get_option("display.max_rows")
     for rows in ROWS if most else ():  # None: the user wants all

@@ -13,6 +13,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
 
     def __init__(self) -> None:
         self._waiting: dict[str, Callable[[Any], None]] = {}
+        self._looking = False
 
     def install(self) -> None:
         sys.meta_path.insert(0, self)
@@ -24,30 +25,37 @@ class AfterImport(importlib.abc.MetaPathFinder):
             self._waiting[name] = action
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        action = self._waiting.pop(name, None)
-        if action is None:
+        if name not in self._waiting or self._looking:
             return None
+        self._looking = True  # a finder may ask for the name again
+        try:
+            return self._found(name, path, target)
+        finally:
+            self._looking = False
+
+    def _found(self, name: str, path: Any, target: Any) -> Any:
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
             spec = None if finder is self or find is None else find(name, path, target)
             if spec is not None and hasattr(spec.loader, "exec_module"):
-                act_after(spec.loader, action)
+                self._act_after(name, spec.loader)
                 return spec
-        self._waiting[name] = action  # not there: it may be installed later
         return None
 
+    def _act_after(self, name: str, loader: Any) -> None:
+        """Once it is executed: who asks for a spec need not import."""
+        execute = loader.exec_module
 
-def act_after(loader: Any, action: Callable[[Any], None]) -> None:
-    execute = loader.exec_module
+        def exec_module(module: Any) -> None:
+            with suppress(AttributeError):
+                del loader.exec_module  # what others see of the module is as if we had not been
+            execute(module)
+            action = self._waiting.pop(name, None)
+            if action is not None:
+                attempt(action, module)
 
-    def exec_module(module: Any) -> None:
-        with suppress(AttributeError):
-            del loader.exec_module  # what others see of the module is as if we had not been
-        execute(module)
-        attempt(action, module)
-
-    with suppress(AttributeError):  # a loader of somebody's own that takes no attributes
-        loader.exec_module = exec_module
+        with suppress(AttributeError):  # a loader of somebody's own that takes no attributes
+            loader.exec_module = exec_module
 
 
 def attempt(action: Callable[[Any], None], module: Any) -> None:

@@ -118,6 +118,8 @@ class Reader(HTMLParser):
         shown = "" if source.startswith("data:") else source
         if shown or tag != "iframe":
             self.say(f"[{'page' if tag == 'iframe' else tag}{': ' if shown else ''}{shown}]")
+        if tag in ("audio", "video"):
+            self.silent.append(tag)  # what is in it is for browsers that cannot
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self.silent:

@@ -46,6 +46,7 @@ class Namespace:
             else:
                 variables.append((name, value))
         room = Room(self._budget)
+        imports.sort(key=lambda row: -self._cells.when(row[0]))
         imported = [row for row in (modules + imports)[:MAX_NAMES] if room.takes(row)]
         describer = Describer()
         listed = self._latest_first(variables, describer)

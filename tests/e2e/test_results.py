@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,7 +25,9 @@ def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if not python.exists():
         pytest.skip(f"there is no {python}")
     home = tmp_path_factory.mktemp(request.param)
-    for daemon in run_daemon(home, env={"VIVARIUM_PYTHON": str(python)}):
+    # Nothing is saved: that looks into objects in its own way, and is no part of this.
+    env = {"VIVARIUM_PYTHON": str(python), "VIVARIUM_DURABILITY": "off"}
+    for daemon in run_daemon(home, env=env):
         yield Chat(daemon)
 
 
