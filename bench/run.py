@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Measures the release build against its peers and writes docs/bench.md.
 
-usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|snapshots ...]
+usage: run.py BUILD-DIRECTORY [cells|results|pings|memory|starts|snapshots ...]
 
 Each comparison is made within one run, in turn, and is told as a ratio; no test depends
 on it.  Naming some measures only those, and prints without writing; so does BENCH_QUICK=1,
@@ -23,6 +23,7 @@ from pathlib import Path
 import cells
 import memory
 import pings
+import results
 import snapshot_room
 import snapshots
 import starts
@@ -72,6 +73,14 @@ def run_cells(program: Path, place: Path) -> list[Section]:
         return [cells.measure(ours, unsaved, place / "raw")]
 
 
+def run_results(program: Path, place: Path) -> list[Section]:
+    with (
+        daemon(place / "named", program) as ours,
+        daemon(place / "answers", program, VIVARIUM_DURABILITY="off") as unsaved,
+    ):
+        return [results.measure(ours, unsaved, program)]
+
+
 def run_pings(program: Path, place: Path) -> list[Section]:
     with (
         daemon(place / "pings", program) as ours,
@@ -94,6 +103,7 @@ def run_starts(program: Path, place: Path) -> list[Section]:
 
 MEASURES: dict[str, Callable[[Path, Path], Iterable[Section]]] = {
     "cells": run_cells,
+    "results": run_results,
     "pings": run_pings,
     "memory": run_memory,
     "starts": run_starts,
