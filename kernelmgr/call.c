@@ -201,6 +201,8 @@ static void end_run(struct call *self, const char *why)
 	    0)
 		log_warn(self->workspace->name, "%s", err.msg);
 	files_diff(&self->before, &self->after, &self->wrote);
+	if (self->workspace->kernel)
+		kernel_tell_limits(self->workspace->kernel, &self->notice);
 	set_state(self, CALL_PICTURES, why);
 	leave_queue(self);
 	workspace_release(self->workspace, self);

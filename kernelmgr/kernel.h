@@ -14,8 +14,10 @@
 
 #include "kernelmgr/lastwords.h"
 #include "kernelmgr/launch.h"
+#include "kernelmgr/limits.h"
 #include "kernelmgr/states.h"
 #include "kernelmgr/walls.h"
+#include "wire/buf.h"
 #include "wire/connfile.h"
 #include "wire/err.h"
 #include "wire/jmsg.h"
@@ -90,6 +92,7 @@ struct kernel_place { /* what all kernels of the daemon share; outlives them */
 	void *zmq; /* zsock_context_create() */
 	const struct launch_paths *paths;
 	const struct walls *walls;
+	struct limits *limits;
 	char *const *env;        /* launch_env() */
 	const char *runtime_dir; /* of the daemon, mode 0700 */
 };
@@ -135,6 +138,9 @@ void kernel_stop(struct kernel *self);
  * WHY").  Lost if it does not read. */
 void kernel_tell(struct kernel *self, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Adds lines about what the system refused it, or ended of what it had started, since
+ * the last time. */
+void kernel_tell_limits(struct kernel *self, struct buf *out);
 /* Kills the whole process tree. */
 void kernel_kill(struct kernel *self);
 

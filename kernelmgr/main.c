@@ -53,6 +53,7 @@ struct daemon {
 	struct loop *loop;
 	void *zmq;
 	struct walls walls;
+	struct limits limits;
 	struct workspace_place place;
 	struct workspaces *workspaces;
 	struct journal *journal;
@@ -219,12 +220,14 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 			 self->runtime_dir, self->state_dir, err) < 0 ||
 	    watch_signals(self, err) < 0)
 		return -1;
+	limits_open(&self->limits, self->loop, &self->config, &self->walls);
 	self->place.config = &self->config;
 	self->place.journal = self->journal;
 	self->place.kernels = (struct kernel_place){.loop = self->loop,
 						    .zmq = self->zmq,
 						    .paths = &self->paths,
 						    .walls = &self->walls,
+						    .limits = &self->limits,
 						    .env = self->kernel_env,
 						    .runtime_dir = self->runtime_dir};
 	plan_stores(self);
@@ -243,6 +246,7 @@ static void finish(struct daemon *self)
 	if (self->streamable)
 		streamable_destroy(&self->streamable);
 	workspaces_destroy(&self->workspaces);
+	limits_close(&self->limits);
 	journal_close(&self->journal);
 	sessions_close(&self->sessions);
 	loop_destroy(&self->loop);
@@ -284,6 +288,7 @@ static int serve(struct daemon *self, char *const env[])
 		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
 	warn_of_settings(&self->config);
 	walls_log(&self->walls);
+	limits_log(&self->limits);
 	bool v6 = strchr(self->config.host, ':') != NULL;
 	log_info("vivarium", "ready http://%s%s%s:%d/mcp", v6 ? "[" : "",
 		 self->config.host, v6 ? "]" : "", http_port(self->http));

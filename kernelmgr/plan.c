@@ -82,6 +82,12 @@ static bool read_two(struct plan *out, char *const words[WORDS_MAX])
 		out->cwd = words[1];
 		return true;
 	}
+	if (strcmp(words[0], "group") == 0) {
+		if (out->group_count == PLAN_GROUPS_MAX)
+			return false;
+		out->groups[out->group_count++] = words[1];
+		return true;
+	}
 	return strcmp(words[0], "port") == 0 && read_number(words[1], &out->port);
 }
 

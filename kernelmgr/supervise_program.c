@@ -87,6 +87,7 @@ static _Noreturn void become_kernel(const struct plan *plan, pid_t supervisor,
 
 	setsid(); /* its own group: that is what gets the interrupts */
 	if (plan->tier != 'N') {
+		confine_group(plan);
 		confine(plan);
 		if (plan->cwd && chdir(plan->cwd) < 0)
 			fail("enter %s", plan->cwd);
@@ -134,12 +135,24 @@ static void kill_all(void)
 	}
 }
 
+/* The daemon removes the control groups of its kernels, when it has read what they
+ * know; but not when it is gone. */
+static bool daemon_is_gone(void)
+{
+	struct pollfd control = {CONTROL, 0, 0};
+
+	return poll(&control, 1, 0) == 1;
+}
+
 /* runtime_dir: NULL for process 1, whose end ends the others too. */
-static _Noreturn void leave(const char *runtime_dir, int status)
+static _Noreturn void leave(const struct plan *plan, const char *runtime_dir,
+			    int status)
 {
 	if (runtime_dir) {
 		kill_all();
 		sweep_tree(runtime_dir);
+		if (daemon_is_gone())
+			confine_remove_groups(plan);
 	}
 	_exit(status);
 }
@@ -164,7 +177,8 @@ static bool reap(pid_t kernel)
 	return false;
 }
 
-static _Noreturn void serve(pid_t kernel, int signals, const char *runtime_dir)
+static _Noreturn void serve(const struct plan *plan, pid_t kernel, int signals,
+			    const char *runtime_dir)
 {
 	struct pollfd fds[] = {{signals, POLLIN, 0}, {CONTROL, POLLIN, 0}};
 	struct signalfd_siginfo info;
@@ -175,14 +189,14 @@ static _Noreturn void serve(pid_t kernel, int signals, const char *runtime_dir)
 			continue;
 		if (fds[0].revents && read(signals, &info, sizeof info) > 0 &&
 		    reap(kernel))
-			leave(runtime_dir, 0);
+			leave(plan, runtime_dir, 0);
 		if (!fds[1].revents)
 			continue;
 		ssize_t len = recv(CONTROL, text, sizeof text - 1, MSG_DONTWAIT);
 		if (len < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (len <= 0)
-			leave(runtime_dir, GONE);
+			leave(plan, runtime_dir, GONE);
 		text[len] = '\0';
 		if (strcmp(text, "interrupt") == 0)
 			kill(-kernel, SIGINT);
@@ -203,11 +217,12 @@ static _Noreturn void be_process_1(struct plan *plan, int signals, char *const a
 	prctl(PR_SET_DUMPABLE, 0); /* nothing of us for the kernel to look into */
 	if (plan->cwd && chdir(plan->cwd) < 0)
 		fail("enter %s", plan->cwd);
-	serve(start(plan, argv), signals, NULL);
+	serve(plan, start(plan, argv), signals, NULL);
 }
 
 /* The end of process 1 is the end of all in its namespaces. */
-static _Noreturn void wait_for_process_1(pid_t pid, const char *runtime_dir)
+static _Noreturn void wait_for_process_1(const struct plan *plan, pid_t pid,
+					 const char *runtime_dir)
 {
 	struct rusage use;
 	int status = 0;
@@ -218,7 +233,7 @@ static _Noreturn void wait_for_process_1(pid_t pid, const char *runtime_dir)
 		;
 	if (WIFSIGNALED(status)) /* it could not tell */
 		tell("end %d 0 0 %ld", status, use.ru_maxrss);
-	leave(runtime_dir, WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+	leave(plan, runtime_dir, WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 }
 
 /* ---- ---- */
@@ -254,7 +269,7 @@ int main(int argc, char **argv)
 		fail("watch signals");
 	read_plan(&plan, text);
 	if (plan.tier != 'N')
-		serve(start(&plan, argv + 2), signals, argv[1]);
+		serve(&plan, start(&plan, argv + 2), signals, argv[1]);
 	if (plan.become)
 		rootfs_map_owners(&plan);
 	plan.outer_uid = geteuid(); /* a new user namespace knows them no more */
@@ -264,5 +279,5 @@ int main(int argc, char **argv)
 		be_process_1(&plan, signals, argv + 2);
 	if (pid < 0)
 		fail("make namespaces");
-	wait_for_process_1(pid, argv[1]);
+	wait_for_process_1(&plan, pid, argv[1]);
 }

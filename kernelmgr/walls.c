@@ -11,11 +11,6 @@
 #include "kernelmgr/landlock.h"
 #include "wire/mem.h"
 
-enum {
-	SHM_PART = 25, /* of the machine's memory, in percent */
-	TMP_PART = 25,
-};
-
 /* How a kernel in tier N sees its own. */
 #define VIEW_WORKDIR "/workspace"
 #define VIEW_RUNTIME "/run/kernel"
@@ -209,9 +204,8 @@ int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
 	if (self->tier == '0')
 		return 0;
 	if (self->tier == 'N')
-		buf_printf(out, "%s\t%u\t%u\nlimit\tshm\t%d%%\nlimit\ttmp\t%d%%\n",
-			   self->become ? "become" : "appear", id, id, SHM_PART,
-			   TMP_PART);
+		buf_printf(out, "%s\t%u\t%u\n", self->become ? "become" : "appear", id,
+			   id);
 	add_network(self, out);
 	add_system(&text);
 	add_readable(&text, self->paths->pyside);
