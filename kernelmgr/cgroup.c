@@ -64,6 +64,14 @@ static uint64_t get(const char *dir, const char *name, const char *key)
 	return value;
 }
 
+static bool has_file(const char *dir, const char *name)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	return access(path, F_OK) == 0;
+}
+
 /* ---- what dead daemons left ---- */
 
 static void remove_base(const char *base)
@@ -135,8 +143,8 @@ static void switch_off(const char *dir, unsigned kinds)
 	}
 }
 
-/* A group with processes in it can have no limited groups below it, but for the root:
- * this process goes into one of its own. */
+/* A group with processes in it can have no limited groups below it, but for the root,
+ * the only one without a type: this process goes into one of its own. */
 static bool move_down(struct cgroup_tree *tree)
 {
 	char leaf[PATH_MAX + 16];
@@ -178,12 +186,11 @@ static void open_v1(struct cgroup_tree *tree)
 
 static void open_v2(struct cgroups *self, struct cgroup_tree *tree)
 {
-	unsigned wanted = tree->kinds;
 	int64_t weight = WEIGHT_OF_ONE * sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned below = 0;
 
-	unsigned below = switch_on(tree->own, wanted, &tree->switched_on);
-	if (below != wanted && move_down(tree))
-		below = switch_on(tree->own, wanted, &tree->switched_on);
+	if (!has_file(tree->own, "cgroup.type") || move_down(tree))
+		below = switch_on(tree->own, tree->kinds, &tree->switched_on);
 	tree->kinds = switch_on(tree->base, below, &(unsigned){0});
 	if (!tree->kinds)
 		give_up(self, tree,
