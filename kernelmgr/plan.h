@@ -7,6 +7,8 @@
  *   appear UID GID     which look like these in it (tier N)
  *   net own|none       a network of its own (tier N); no internet sockets (U, L)
  *   port N             the one TCP port that may be connected to (U, L with net none)
+ *   forwarder PATH     the program that carries connections to
+ *   proxy HOST PORT    the only thing reached from the own network, at FORWARD_PORT
  *   group PATH         a control group that the kernel with all its own is put into
  *   ro FROM TO         readable and executable
  *   rw FROM TO         also writable
@@ -34,6 +36,7 @@ enum {
 	PLAN_MOUNTS_MAX = 160,
 	PLAN_LIMITS_MAX = 8,
 	PLAN_GROUPS_MAX = 3,
+	FORWARD_PORT = 3128, /* of the kernel's 127.0.0.1 */
 };
 
 enum plan_kind { PLAN_RO, PLAN_RW, PLAN_OPT, PLAN_OWN, PLAN_LINK };
@@ -58,6 +61,7 @@ struct plan { /* its texts lie in the text that it was read from */
 	gid_t gid, outer_gid;
 	long port; /* 0: none */
 	const char *cwd, *shm, *tmp;
+	const char *forwarder, *proxy_host, *proxy_port; /* NULL: none */
 	struct plan_mount mounts[PLAN_MOUNTS_MAX];
 	size_t mount_count;
 	struct plan_limit limits[PLAN_LIMITS_MAX];

@@ -31,6 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernelmgr/forward.h"
 #include "kernelmgr/supervise.h"
 #include "kernelmgr/sweep.h"
 
@@ -210,6 +211,7 @@ static _Noreturn void serve(const struct plan *plan, pid_t kernel, int signals,
 static _Noreturn void be_process_1(struct plan *plan, int signals, char *const argv[])
 {
 	confine_begin(plan);
+	forward_listen(plan);
 	rootfs_gather(plan);
 	rootfs_enter(plan);
 	confine(plan);
@@ -229,6 +231,7 @@ static _Noreturn void wait_for_process_1(const struct plan *plan, pid_t pid,
 
 	for (int i = 0; i < PASSED; i++)
 		close(FIRST_PASSED + i);
+	forward_start(plan);
 	while (wait4(pid, &status, 0, &use) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status)) /* it could not tell */
@@ -274,6 +277,7 @@ int main(int argc, char **argv)
 		rootfs_map_owners(&plan);
 	plan.outer_uid = geteuid(); /* a new user namespace knows them no more */
 	plan.outer_gid = getegid();
+	forward_open(&plan);
 	pid_t pid = (pid_t)confine_clone(&plan);
 	if (pid == 0)
 		be_process_1(&plan, signals, argv + 2);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kernelmgr/landlock.h"
+#include "kernelmgr/plan.h"
 #include "wire/mem.h"
 
 /* How a kernel in tier N sees its own. */
@@ -191,6 +192,13 @@ static void add_network(const struct walls *self, struct buf *out)
 	if (self->network == NETWORK_HOST)
 		return;
 	buf_text(out, self->tier == 'N' ? "net\town\n" : "net\tnone\n");
+	if (self->network != NETWORK_PROXY)
+		return;
+	if (self->tier == 'N')
+		buf_printf(out, "forwarder\t%s\nproxy\t%s\t%u\n", self->paths->forward,
+			   self->proxy.host, self->proxy.port);
+	else
+		buf_printf(out, "port\t%u\n", self->proxy.port);
 }
 
 int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
@@ -235,18 +243,34 @@ static bool is_replaced(const char *variable)
 	return false;
 }
 
+/* What its variables say of proxies holds for the machine's network, not for one of its
+ * own: from there the proxy is reached through the forwarder. */
+static size_t add_proxy(const struct walls *self, char **env)
+{
+	struct proxy seen = self->proxy;
+
+	if (self->network != NETWORK_PROXY)
+		return 0;
+	if (self->tier == 'N') {
+		snprintf(seen.host, sizeof seen.host, "127.0.0.1");
+		seen.port = FORWARD_PORT;
+	}
+	return (size_t)proxy_env(&seen, env);
+}
+
 char **walls_env(const struct walls *self, const struct walls_view *view,
 		 char *const base[])
 {
 	size_t count = 0, at = 0;
 	const char *python = self->paths->python;
-	bool off = self->tier == '0';
+	bool off = self->tier == '0', host = self->network == NETWORK_HOST;
 
 	while (base[count])
 		count++;
-	char **env = xcalloc(count + 7, sizeof *env);
+	char **env = xcalloc(count + 7 + PROXY_VARIABLES, sizeof *env);
 	for (size_t i = 0; i < count; i++)
-		if (off || !is_replaced(base[i]))
+		if (off ||
+		    (!is_replaced(base[i]) && (host || !proxy_is_variable(base[i]))))
 			env[at++] = xstrdup(base[i]);
 	if (off)
 		return env;
@@ -255,6 +279,7 @@ char **walls_env(const struct walls *self, const struct walls_view *view,
 	env[at++] = xasprintf("HOME=%s", view->home);
 	env[at++] = xasprintf("TMPDIR=%s", view->tmp);
 	env[at++] = xstrdup("SHELL=/bin/sh");
+	at += add_proxy(self, env + at);
 	if (self->tier == 'N') {
 		env[at++] = xstrdup("USER=kernel");
 		env[at++] = xstrdup("LOGNAME=kernel");

@@ -20,6 +20,7 @@
 
 #include "kernelmgr/config.h"
 #include "kernelmgr/launch.h"
+#include "kernelmgr/proxy.h"
 #include "wire/buf.h"
 #include "wire/err.h"
 
@@ -36,6 +37,7 @@ struct walls { /* decided once */
 	char tier;
 	bool become; /* tier N as root: kernels are somebody else */
 	enum network network;
+	struct proxy proxy;      /* with NETWORK_PROXY */
 	char identity[PATH_MAX]; /* directory with the passwd and group they see */
 	char why[400];           /* why it is no better tier; "" when it is N */
 };

@@ -183,6 +183,14 @@ static int try_candidate(struct walls *self, const struct candidate *candidate,
 		return err_set(err, ERR_CONFIG, "the daemon is not root");
 	if (self->tier != 'N' && landlock_abi() == 0)
 		return err_set(err, ERR_CONFIG, "this Linux has no Landlock");
+	if (self->tier != 'N' && self->network == NETWORK_PROXY &&
+	    landlock_abi() < LANDLOCK_ABI_PORTS) {
+		if (self->config->network != NETWORK_AUTO)
+			return err_set(err, ERR_CONFIG,
+				       "its Landlock cannot keep kernels to the proxy "
+				       "(Linux 6.7 and newer can)");
+		self->network = NETWORK_HOST; /* auto promises nothing */
+	}
 	if (write_names(self, "passwd", err) < 0 || write_names(self, "group", err) < 0)
 		return -1;
 	return try_walls(self, env, runtime_dir, state_dir, err);
@@ -196,29 +204,51 @@ static bool is_asked(int64_t asked, char tier)
 
 /* ---- the network ---- */
 
-static const char *proxy_of(char *const env[])
-{
-	static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "http_proxy",
-					    "HTTP_PROXY"};
-	const char *found = NULL;
-
-	for (size_t i = 0; i < COUNT_OF(names) && !found; i++)
-		found = launch_env_get(env, names[i]);
-	return found && found[0] ? found : NULL;
-}
-
 static int decide_network(struct walls *out, char *const env[], struct err *err)
 {
-	const char *proxy = proxy_of(env);
-
 	out->network = (enum network)out->config->network;
+	if (out->network != NETWORK_AUTO && out->network != NETWORK_PROXY)
+		return 0;
+	if (proxy_find(&out->proxy, env, err) < 0)
+		return config_blame(out->config, "network", err);
 	if (out->network == NETWORK_AUTO)
-		out->network = proxy ? NETWORK_PROXY : NETWORK_HOST;
-	if (out->network == NETWORK_PROXY && !proxy)
+		out->network = out->proxy.host[0] ? NETWORK_PROXY : NETWORK_HOST;
+	if (out->network == NETWORK_PROXY && !out->proxy.host[0])
 		return err_set(err, ERR_CONFIG,
 			       "%s=proxy needs the proxy's address in http_proxy",
 			       config_name(out->config, "network"));
 	return 0;
+}
+
+/* Whether the walls that were found can keep kernels to it. */
+static int check_network(struct walls *self, struct err *err)
+{
+	static const char *const names[] = {"", "none", "proxy", "host"};
+	bool asked = self->config->network != NETWORK_AUTO;
+
+	if (self->network == NETWORK_HOST || self->tier == 'N')
+		return 0;
+	if (self->tier == '0' && self->config->walls == WALLS_OFF) {
+		log_warn("walls",
+			 "without walls network %s is not enforced: kernels "
+			 "reach whatever this machine does",
+			 names[self->network]);
+		return 0;
+	}
+	if (self->tier != '0') {
+		if (self->network == NETWORK_PROXY)
+			proxy_resolve(&self->proxy); /* they can ask no name server */
+		return 0;
+	}
+	if (!asked) { /* auto promises nothing */
+		self->network = NETWORK_HOST;
+		return 0;
+	}
+	return err_set(err, ERR_CONFIG,
+		       "%s=%s cannot be kept here (%.120s); VIVARIUM_WALLS=off starts "
+		       "without",
+		       config_name(self->config, "network"), names[self->network],
+		       self->why);
 }
 
 int walls_decide(struct walls *out, const struct config *config,
@@ -233,7 +263,7 @@ int walls_decide(struct walls *out, const struct config *config,
 	if (decide_network(out, env, err) < 0)
 		return -1;
 	if (config->walls == WALLS_OFF)
-		return 0;
+		return check_network(out, err);
 	if (make_dir(out->identity, runtime_dir, "identity", err) < 0)
 		return -1;
 	for (size_t i = 0; i < COUNT_OF(candidates); i++) {
@@ -241,7 +271,7 @@ int walls_decide(struct walls *out, const struct config *config,
 			continue;
 		if (try_candidate(out, &candidates[i], env, runtime_dir, state_dir,
 				  &last) == 0)
-			return 0;
+			return check_network(out, err);
 		if (!candidates[i].become || is_real_root()) {
 			size_t at = strlen(out->why);
 
@@ -251,7 +281,7 @@ int walls_decide(struct walls *out, const struct config *config,
 	}
 	out->tier = '0';
 	if (config->walls == WALLS_AUTO)
-		return 0;
+		return check_network(out, err);
 	return err_set(err, ERR_CONFIG, "%s cannot be kept here: %.180s",
 		       config_name(config, "walls"), out->why);
 }

@@ -140,7 +140,9 @@ def test_a_file_system_in_memory_is_full_before_the_memory_is(limited: Daemon, p
         pytest.skip("only tier N has its own")
     client = client_of(limited, "filler")
     client.run("kept = 1")
-    result = client.run(f"with open('{place}/big', 'wb') as f:\n    while True: f.write(bytes(1<<20))")
+    result = client.run(
+        f"with open('{place}/big', 'wb') as f:\n    while True: f.write(bytes(1<<20))"
+    )
     assert "No space left on device" in result.text
     assert client.run(f"import os; os.unlink('{place}/big'); kept").data["result"] == "1"
 
@@ -194,16 +196,14 @@ def without_groups(tmp_path: Path) -> Path:
     unshare = shutil.which("unshare")
     wrapper = tmp_path / "without-groups"
     wrapper.write_text(
-        f"#!/bin/sh\nexec {unshare} -m sh -c 'umount -R -l /sys/fs/cgroup; exec \"$0\" \"$@\"' "
+        f'#!/bin/sh\nexec {unshare} -m sh -c \'umount -R -l /sys/fs/cgroup; exec "$0" "$@"\' '
         f'{PROGRAM} "$@"\n'
     )
     wrapper.chmod(0o755)
     return wrapper
 
 
-def test_without_groups_the_limits_of_processes_hold(
-    start: type_of_start, tmp_path: Path
-) -> None:
+def test_without_groups_the_limits_of_processes_hold(start: type_of_start, tmp_path: Path) -> None:
     daemon = start(program=without_groups(tmp_path), env=SMALL)
     if not daemon.log_contains("tier N"):
         pytest.skip("nothing can be unmounted here")
