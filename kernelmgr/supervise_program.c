@@ -28,6 +28,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,7 +87,9 @@ static _Noreturn void become_kernel(const struct plan *plan, pid_t supervisor,
 {
 	sigset_t none;
 
-	setsid(); /* its own group: that is what gets the interrupts */
+	setsid();              /* its own group: that is what gets the interrupts */
+	if (plan->tier == 'U') /* the daemon is in its group */
+		umask(007);
 	if (plan->tier != 'N') {
 		confine_group(plan);
 		confine(plan);
@@ -124,6 +127,15 @@ static pid_t start(const struct plan *plan, char *const argv[])
 	return pid;
 }
 
+/* Tier U: signals to the kernel need its id or a capability, files of the daemon the
+ * daemon's.  As the real id stays, the kernel may never signal us. */
+static void act_as_kernel(const struct plan *plan, bool on)
+{
+	if (plan->tier == 'U' &&
+	    setresuid((uid_t)-1, on ? plan->uid : getuid(), (uid_t)-1) < 0)
+		fail("change the user id");
+}
+
 /* What a killed process leaves behind becomes our child (we are the subreaper), so
  * rounds of "kill the children, reap them" reach every descendant. */
 static void kill_all(void)
@@ -150,7 +162,9 @@ static _Noreturn void leave(const struct plan *plan, const char *runtime_dir,
 			    int status)
 {
 	if (runtime_dir) {
+		act_as_kernel(plan, true);
 		kill_all();
+		act_as_kernel(plan, false);
 		sweep_tree(runtime_dir);
 		if (daemon_is_gone())
 			confine_remove_groups(plan);
@@ -199,10 +213,12 @@ static _Noreturn void serve(const struct plan *plan, pid_t kernel, int signals,
 		if (len <= 0)
 			leave(plan, runtime_dir, GONE);
 		text[len] = '\0';
+		act_as_kernel(plan, true);
 		if (strcmp(text, "interrupt") == 0)
 			kill(-kernel, SIGINT);
 		else if (strcmp(text, "kill") == 0)
 			kill(kernel, SIGKILL);
+		act_as_kernel(plan, false);
 	}
 }
 
