@@ -14,6 +14,7 @@ import shutil
 import socket
 import socketserver
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -151,16 +152,29 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
         yield Outside(origin, count, proxy)
 
 
-@pytest.fixture(scope="module", params=["N", "L"])
-def proxied(
-    request: pytest.FixtureRequest, outside: Outside, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Daemon]:
+@contextlib.contextmanager
+def walled(tier: str, network: str, outside: Outside) -> Iterator[Daemon]:
+    """A daemon in directories that the users of tier U may enter."""
+    if tier == "U" and os.geteuid() != 0:
+        pytest.skip("tier U needs root")
     env = {
         "VIVARIUM_PYTHON": str(any_python()),
-        "VIVARIUM_WALLS": f"require:{request.param}",
-        "VIVARIUM_NETWORK": "proxy",
+        "VIVARIUM_WALLS": f"require:{tier}",
+        "VIVARIUM_NETWORK": network,
     }
-    yield from run_daemon(tmp_path_factory.mktemp("proxied"), env=env | outside.env())
+    with tempfile.TemporaryDirectory(prefix="vn") as made:
+        home, runtime = Path(made) / "d", Path(made) / "r"
+        for directory in (home, runtime):
+            directory.mkdir()
+        for directory in (Path(made), home, runtime):
+            directory.chmod(0o711)
+        yield from run_daemon(home, env=env | outside.env(), runtime=runtime)
+
+
+@pytest.fixture(scope="module", params=["N", "U", "L"])
+def proxied(request: pytest.FixtureRequest, outside: Outside) -> Iterator[Daemon]:
+    with walled(request.param, "proxy", outside) as daemon:
+        yield daemon
 
 
 @pytest.fixture
@@ -358,10 +372,8 @@ def test_a_proxy_without_an_address_is_said(start: type_of_start) -> None:
 # ---- other settings ----
 
 
-@pytest.mark.parametrize("tier", ["N", "L"])
-def test_none_reaches_nothing(start: type_of_start, outside: Outside, tier: str) -> None:
-    env = {"VIVARIUM_WALLS": f"require:{tier}", "VIVARIUM_NETWORK": "none"}
-    client = start(env=env | outside.env()).client()
+@pytest.mark.parametrize("tier", ["N", "U", "L"])
+def test_none_reaches_nothing(outside: Outside, tier: str) -> None:
     code = f"""
 import os, socket
 for port in ({outside.proxy}, {outside.origin}, 3128):
@@ -369,7 +381,8 @@ for port in ({outside.proxy}, {outside.origin}, 3128):
     except OSError: print('no')
 print([name for name in os.environ if 'proxy' in name.lower()])
 """
-    assert client.run(code).data["stdout"] == "no\nno\nno\n[]\n"
+    with walled(tier, "none", outside) as daemon:
+        assert daemon.client().run(code).data["stdout"] == "no\nno\nno\n[]\n"
 
 
 def test_auto_is_the_proxy_where_there_is_one(start: type_of_start, outside: Outside) -> None:
