@@ -317,7 +317,7 @@ char **walls_env(const struct walls *self, const struct walls_view *view,
 
 	while (base[count])
 		count++;
-	char **env = xcalloc(count + 7 + PROXY_VARIABLES, sizeof *env);
+	char **env = xcalloc(count + 8 + PROXY_VARIABLES, sizeof *env);
 	for (size_t i = 0; i < count; i++)
 		if (off ||
 		    (!is_replaced(base[i]) && (host || !proxy_is_variable(base[i]))))
@@ -327,6 +327,8 @@ char **walls_env(const struct walls *self, const struct walls_view *view,
 	env[at++] = xasprintf("PATH=%.*s:" SYSTEM_PATH,
 			      (int)(strrchr(python, '/') - python), python);
 	env[at++] = xasprintf("HOME=%s", view->home);
+	/* The interpreter's own packages cannot be written; pyside knows this place. */
+	env[at++] = xasprintf("PIP_TARGET=%s/packages", view->home);
 	env[at++] = xasprintf("TMPDIR=%s", view->tmp);
 	env[at++] = xstrdup("SHELL=/bin/sh");
 	at += add_proxy(self, env + at);

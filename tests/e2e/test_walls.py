@@ -12,6 +12,7 @@ import shutil
 import signal
 import struct
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -128,6 +129,29 @@ def test_its_home_outlives_it(build: type_of_build, tier: str) -> None:
     client.run(f"{code}; note.write_text('kept')")
     daemon.kill_kernel()
     assert client.run(f"{code}; print(note.read_text())").data["stdout"] == "kept\n"
+
+
+def test_pip_installs_into_the_home(build: type_of_build, tier: str) -> None:
+    if tier == "off":
+        pytest.skip("there it would change the interpreter that runs the tests")
+    daemon = build(tier)
+    with zipfile.ZipFile(daemon.work / "own_thing-1.0-py3-none-any.whl", "w") as wheel:
+        info = "own_thing-1.0.dist-info"
+        wheel.writestr("own_thing.py", "answer = 42\n")
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: own-thing\nVersion: 1.0\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{info}/RECORD", "")
+    (daemon.work / "own_thing-1.0-py3-none-any.whl").chmod(0o644)
+    client = daemon.client()
+    told = client.run("%pip install -q --no-index ./own_thing-1.0-py3-none-any.whl")
+    assert told.data["exit_code"] == 0, told.text
+    code = "import own_thing; print(own_thing.answer)"
+    assert client.run(code).data["stdout"] == "42\n"
+    daemon.kill_kernel()
+    assert client.run(code).data["stdout"] == "42\n"
+    assert client.run(f"!python -c '{code}'").data["stdout"] == "42\n"
 
 
 def test_a_directory_of_the_machine_is_seen_only_if_asked_for(
