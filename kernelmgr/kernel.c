@@ -42,6 +42,11 @@ const char *kernel_state_name(enum kernel_state state)
 	return rows[state].name;
 }
 
+const char *kernel_runtime_dir(const struct kernel *self)
+{
+	return self->runtime_dir;
+}
+
 pid_t kernel_pid(const struct kernel *self)
 {
 	return self->pid;

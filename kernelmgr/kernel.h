@@ -120,6 +120,8 @@ enum kernel_state kernel_state(const struct kernel *self);
 const char *kernel_state_name(enum kernel_state state);
 /* The rows as a Markdown table, for ARCHITECTURE.md. */
 void kernel_states_markdown(FILE *to);
+/* Its own, as the machine sees it. */
+const char *kernel_runtime_dir(const struct kernel *self);
 /* Of the kernel process; 0 before it has started. */
 pid_t kernel_pid(const struct kernel *self);
 

@@ -84,6 +84,11 @@ static void set(char out[PATH_MAX], const char *path)
 	snprintf(out, PATH_MAX, "%s", path);
 }
 
+const char *walls_shown_runtime(const struct walls *self, const char *dir)
+{
+	return self->tier == 'N' ? VIEW_RUNTIME : dir;
+}
+
 void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 		struct walls_view *out)
 {
@@ -92,7 +97,7 @@ void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 	*out = (struct walls_view){.fixed = inside, .peer = inside ? 0 : getpid()};
 	set(out->workdir, inside ? VIEW_WORKDIR : kernel->workdir);
 	set(out->home, inside ? WALLS_HOME : kernel->home);
-	set(out->runtime_dir, inside ? VIEW_RUNTIME : kernel->runtime_dir);
+	set(out->runtime_dir, walls_shown_runtime(self, kernel->runtime_dir));
 	if (inside)
 		set(out->tmp, "/tmp");
 	else

@@ -188,6 +188,86 @@ def test_what_a_dead_daemon_left_is_removed_at_the_next_start(start: type_of_sta
     assert not left.exists()
 
 
+# ---- the quota of files ----
+
+QUOTA = 40 * MB
+FILL = """
+for i in range(1000):
+    with open(os.path.expanduser(f'{}{{i}}'), 'wb') as file: file.write(bytes(1 << 20))
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture
+def quota(start: type_of_start) -> Client:
+    daemon = start(env={"VIVARIUM_WORKSPACE_QUOTA": str(QUOTA)})
+    client = daemon.client()
+    client.daemon = daemon
+    client.run("import glob, os, subprocess, time")
+    return client
+
+
+OVER = "that they may (VIVARIUM_WORKSPACE_QUOTA). Delete files; the largest: "
+
+
+def test_a_cell_that_fills_the_disk_is_interrupted_and_the_next_can_clean_up(
+    quota: Client,
+) -> None:
+    filled = quota.run(FILL.format("f"), timeout_seconds=60)
+    assert filled.exit_code == 130
+    assert "wrote files over the quota and was interrupted. The kernel lives" in filled.text
+    assert OVER in filled.text
+    after = quota.run("i > 0")
+    assert after.data["result"] == "True"
+    assert OVER in after.text
+    cleaned = quota.run("for f in glob.glob('f*'): os.unlink(f)")
+    assert "QUOTA" not in cleaned.text
+    assert "QUOTA" not in quota.run("1").text
+
+
+def test_over_the_quota_only_a_tenth_more_may_be_written(quota: Client) -> None:
+    quota.run(FILL.format("f"), timeout_seconds=60)
+    little = quota.run("open('more', 'wb').write(bytes(2 << 20)); time.sleep(2.5)")
+    assert little.exit_code == 0
+    assert OVER in little.text
+    assert quota.run(FILL.format("~/g")).exit_code == 130
+
+
+def test_one_file_ends_at_the_quota(quota: Client) -> None:
+    result = quota.run("open('big', 'wb').write(bytes(50 << 20))")
+    assert "File too large" in result.text
+    assert "the largest: big (40M)" in result.text
+
+
+def test_what_is_left_running_is_stopped_too(quota: Client) -> None:
+    loop = "i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > z$i; sleep 0.05; done"
+    quota.run(f"subprocess.Popen(['sh', '-c', {loop!r}]); None")
+    wait_until(lambda: quota.daemon.health()["kernels"] == 0, 60, "the kernel is stopped")
+    result = quota.run("1")
+    assert "had left running went on writing files over the quota" in result.text
+
+
+def test_what_cannot_be_measured_counts_as_too_much(quota: Client) -> None:
+    deep = quota.run(
+        "top = os.getcwd()\n"
+        "for _ in range(300): os.mkdir('d'); os.chdir('d')\n"
+        "open('x', 'w').close(); os.chdir(top)"
+    )
+    assert "it has too many files, or too deep directories, to be measured" in deep.text
+    assert "QUOTA" not in quota.run("import shutil; shutil.rmtree('d')").text
+
+
+def test_links_and_sparse_files_count_as_what_they_take(quota: Client) -> None:
+    result = quota.run(
+        "open('a', 'wb').write(bytes(20 << 20))\n"
+        "for i in range(10): os.link('a', f'a{i}')\n"
+        "os.symlink('/', 'root')\n"
+        "os.truncate('a', 20 << 20); open('s', 'wb').truncate(30 << 20)"
+    )
+    assert result.exit_code == 0
+    assert "QUOTA" not in result.text
+
+
 # ---- without control groups ----
 
 
