@@ -167,53 +167,78 @@ static void move_up(struct cgroup_tree *tree)
 
 /* ---- opening ---- */
 
-static void give_up(struct cgroups *self, struct cgroup_tree *tree, const char *why)
-{
-	if (!self->why[0])
-		snprintf(self->why, sizeof self->why, "%s", why);
-	if (tree->v2)
-		move_up(tree);
-	remove_base(tree->base);
-	tree->kinds = 0;
-}
-
-static void open_v1(struct cgroup_tree *tree)
-{
-	if (tree->kinds & 1u << CGROUP_CPU) /* all kernels together */
-		put_number(tree->base, "cpu.shares",
-			   SHARES_OF_ONE * sysconf(_SC_NPROCESSORS_ONLN));
-}
-
-static void open_v2(struct cgroups *self, struct cgroup_tree *tree)
-{
-	int64_t weight = WEIGHT_OF_ONE * sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned below = 0;
-
-	if (!has_file(tree->own, "cgroup.type") || move_down(tree))
-		below = switch_on(tree->own, tree->kinds, &tree->switched_on);
-	tree->kinds = switch_on(tree->base, below, &(unsigned){0});
-	if (!tree->kinds)
-		give_up(self, tree,
-			"other processes are in the daemon's control group");
-	else if (tree->kinds & 1u << CGROUP_CPU)
-		put_number(tree->base, "cpu.weight",
-			   weight < WEIGHT_MAX ? weight : WEIGHT_MAX);
-}
-
-static void open_tree(struct cgroups *self, struct cgroup_tree *tree)
+static bool make_base(struct cgroup_tree *tree)
 {
 	int len = snprintf(tree->base, sizeof tree->base, "%s/" PREFIX "%d", tree->own,
 			   (int)getpid());
 
 	remove_stale(tree->own);
 	remove_base(tree->base); /* of a dead one with this process's number */
-	if (len >= (int)sizeof tree->base ||
-	    (mkdir(tree->base, 0755) < 0 && errno != EEXIST))
-		give_up(self, tree, "the daemon's control group cannot be written to");
-	else if (tree->v2)
-		open_v2(self, tree);
-	else
-		open_v1(tree);
+	return len < (int)sizeof tree->base && mkdir(tree->base, 0755) == 0;
+}
+
+static bool open_v1(struct cgroup_tree *tree)
+{
+	if (!make_base(tree))
+		return false;
+	if (tree->kinds & 1u << CGROUP_CPU) /* all kernels together */
+		put_number(tree->base, "cpu.shares",
+			   SHARES_OF_ONE * sysconf(_SC_NPROCESSORS_ONLN));
+	return true;
+}
+
+/* move: this process is in the group that gets others below. */
+static bool try_v2(struct cgroup_tree *tree, bool move)
+{
+	int64_t weight = WEIGHT_OF_ONE * sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned below = 0, kinds;
+
+	if (!make_base(tree))
+		return false;
+	if (!move || !has_file(tree->own, "cgroup.type") || move_down(tree))
+		below = switch_on(tree->own, tree->kinds, &tree->switched_on);
+	kinds = switch_on(tree->base, below, &(unsigned){0});
+	if (!kinds) {
+		move_up(tree);
+		remove_base(tree->base);
+		return false;
+	}
+	tree->kinds = kinds;
+	if (kinds & 1u << CGROUP_CPU)
+		put_number(tree->base, "cpu.weight",
+			   weight < WEIGHT_MAX ? weight : WEIGHT_MAX);
+	return true;
+}
+
+/* Who is started from a shell is in a scope with it.  The slice above has no processes;
+ * out of a service, whose limits are meant for us, there is no such way. */
+static bool leave_scope(struct cgroup_tree *tree)
+{
+	static const char scope[] = ".scope";
+	size_t len = strlen(tree->own);
+
+	if (len < strlen(scope) || strcmp(tree->own + len - strlen(scope), scope) != 0)
+		return false;
+	*strrchr(tree->own, '/') = '\0';
+	for (int kind = 0; kind < CGROUP_KINDS; kind++) /* it may have more */
+		if (cgroup_lists(tree->own, "cgroup.controllers", names[kind]))
+			tree->kinds |= 1u << kind;
+	return true;
+}
+
+static void open_tree(struct cgroups *self, struct cgroup_tree *tree)
+{
+	bool open =
+	    tree->v2 ? try_v2(tree, true) || (leave_scope(tree) && try_v2(tree, false))
+		     : open_v1(tree);
+
+	if (open)
+		return;
+	tree->kinds = 0;
+	if (!self->why[0])
+		snprintf(self->why, sizeof self->why,
+			 "the daemon's control group cannot be written to%s",
+			 tree->v2 ? ", or has other processes in it" : "");
 }
 
 void cgroups_open(struct cgroups *out, const char *proc)

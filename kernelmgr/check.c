@@ -10,6 +10,7 @@
 
 #include "kernelmgr/files.h"
 #include "kernelmgr/launch.h"
+#include "kernelmgr/limits.h"
 #include "kernelmgr/state.h"
 #include "kernelmgr/walls.h"
 #include "wire/address.h"
@@ -204,6 +205,21 @@ static int report_directories(const struct config *config)
 }
 
 /* Tries them, in directories of its own. */
+/* No reason not to start. */
+static void report_limits(const struct config *config, const struct walls *walls)
+{
+	owned(buf_finish) struct buf kept = {0}, missing = {0};
+	struct limits limits;
+
+	limits_open(&limits, NULL, config, walls);
+	limits_describe(&limits, &kept, &missing);
+	limits_close(&limits);
+	if (kept.size)
+		report(true, "limits", buf_str(&kept));
+	if (missing.size)
+		report(false, "limits", buf_str(&missing));
+}
+
 static int report_walls(const struct config *config, char *const env[])
 {
 	owned(launch_env_destroy) char **kernel_env = NULL;
@@ -223,6 +239,8 @@ static int report_walls(const struct config *config, char *const env[])
 			      state_dir, &err);
 	if (rc == 0)
 		walls_describe(&walls, text, sizeof text);
+	if (rc == 0)
+		report_limits(config, &walls);
 	walls_finish(&walls);
 	state_runtime_close(runtime_dir, &lock);
 	return report(rc == 0, "walls", rc == 0 ? text : err.msg);

@@ -55,13 +55,14 @@ void limits_open(struct limits *out, struct loop *loop, const struct config *con
 
 void limits_close(struct limits *self)
 {
-	if (!self->loop)
+	if (!self->walls) /* it was never opened */
 		return;
 	for (int i = 0; i < LAST_LOOKS && self->left_count; i++) {
 		usleep(LAST_LOOK_US);
 		sweep(self);
 	}
-	loop_timer_stop(&self->sweep);
+	if (self->loop)
+		loop_timer_stop(&self->sweep);
 	cgroups_close(&self->groups);
 	free(self->left);
 	self->left = NULL;

@@ -49,6 +49,13 @@ static struct {
 	char path[PATH_MAX]; /* where it is */
 } walk;
 
+/* The directories that are being read, from the top on. */
+static struct level {
+	DIR *directory;
+	size_t name_at; /* where its name begins in walk.path */
+} levels[DEPTH_MAX];
+static int depth;
+
 static void note(enum reason why)
 {
 	if (why > walk.why)
@@ -102,65 +109,69 @@ static bool goes_on(void)
 	return false;
 }
 
-static void read_directory(int fd, dev_t device, int depth);
+/* Opens a directory one level down, if it can; the levels above stay open. */
+static bool enter(int above, const char *name, size_t name_at)
+{
+	int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 
-static void enter(int above, const char *name, dev_t device, int depth)
+	if (directory) {
+		levels[depth++] = (struct level){directory, name_at};
+		return true;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP) /* is it gone? */
+		note(CLOSED);
+	return false;
+}
+
+static void go_down(int above, const char *name)
 {
 	size_t at = strlen(walk.path), len = strlen(name);
 
-	if (depth > DEPTH_MAX || at + len + 2 > sizeof walk.path) {
+	if (depth == DEPTH_MAX || at + len + 2 > sizeof walk.path) {
 		note(MANY);
 		return;
 	}
-	int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) {
-		if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-			note(CLOSED);
-		return;
-	}
 	snprintf(walk.path + at, sizeof walk.path - at, "%s/", name);
-	read_directory(fd, device, depth);
-	walk.path[at] = '\0';
+	if (!enter(above, name, at))
+		walk.path[at] = '\0';
 }
 
-/* Consumes fd. */
-static void read_directory(int fd, dev_t device, int depth)
+static void look_at(int above, const char *name, dev_t device)
 {
-	DIR *directory = fdopendir(fd);
-	struct dirent *entry;
 	struct stat st;
 
-	if (!directory) {
-		close(fd);
-		note(CLOSED);
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    fstatat(above, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != device)
 		return;
-	}
-	while ((entry = readdir(directory)) && goes_on()) {
-		const char *name = entry->d_name;
-
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-		    fstatat(dirfd(directory), name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    st.st_dev != device)
-			continue;
-		count(name, &st);
-		if (S_ISDIR(st.st_mode))
-			enter(dirfd(directory), name, device, depth + 1);
-	}
-	closedir(directory);
+	count(name, &st);
+	if (S_ISDIR(st.st_mode))
+		go_down(above, name);
 }
 
 static void measure(const char *path, const char *shown)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent *entry;
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		if (fd >= 0)
-			close(fd);
-		return; /* it is gone */
-	}
 	snprintf(walk.path, sizeof walk.path, "%s%s", shown, shown[0] ? "/" : "");
-	read_directory(fd, st.st_dev, 0);
+	if (stat(path, &st) < 0)
+		return; /* it is gone */
+	enter(AT_FDCWD, path, 0);
+	while (depth > 0) {
+		struct level *level = &levels[depth - 1];
+
+		entry = goes_on() ? readdir(level->directory) : NULL;
+		if (entry) {
+			look_at(dirfd(level->directory), entry->d_name, st.st_dev);
+			continue;
+		}
+		closedir(level->directory);
+		walk.path[level->name_at] = '\0';
+		depth--;
+	}
 }
 
 int main(int argc, char **argv)

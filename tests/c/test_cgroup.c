@@ -143,7 +143,8 @@ CASE(what_cannot_be_had_is_given_up_with_a_reason)
 	for (int kind = 0; kind < CGROUP_KINDS; kind++)
 		assert_null(cgroups_tree(&groups, (enum cgroup_kind)kind));
 	assert_string_equal(groups.why,
-			    "other processes are in the daemon's control group");
+			    "the daemon's control group cannot be written to, or has "
+			    "other processes in it");
 	assert_int_equal(access(base, F_OK), -1);
 	/* Writes to it follow one another in the same place; the last one undoes. */
 	assert_memory_equal(read_file("unified/cgroup.subtree_control"), "-cpu", 4);
