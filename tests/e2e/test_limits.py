@@ -5,7 +5,9 @@ Whatever a cell does, it ends with a clear result, and only its own kernel suffe
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,9 +30,10 @@ def groups_of(pid: int) -> list[Path]:
         if not kind.startswith("cgroup"):
             continue
         for path in Path("/proc/self/cgroup").read_text().splitlines():
-            base = Path(fields.split()[4]) / path.rpartition(":")[2].lstrip("/")
-            if (base / f"vivarium.{pid}").is_dir():
-                found += [base / f"vivarium.{pid}", *(base / f"vivarium.{pid}").glob("k*")]
+            own = Path(fields.split()[4]) / path.rpartition(":")[2].lstrip("/")
+            for base in (own / f"vivarium.{pid}", own.parent / f"vivarium.{pid}"):
+                if base.is_dir():
+                    found += [base, *base.glob("k*")]
     return sorted(set(found))
 
 
@@ -296,6 +299,30 @@ def test_without_groups_the_limits_of_processes_hold(start: type_of_start, tmp_p
     forks = client.run("import os, time\nwhile True:\n    if not os.fork(): time.sleep(100)")
     assert forks.data["error"]["name"] == "BlockingIOError"
     assert client.run("kept").data["result"] == "1"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+def test_an_ordinary_user_has_limits_of_processes(tmp_path: Path) -> None:
+    """The processes of kernels are counted apart from those that the user has besides."""
+    with tempfile.TemporaryDirectory(prefix="vl") as made:
+        home, runtime = Path(made) / "d", Path(made) / "r"
+        Path(made).chmod(0o711)
+        for directory in (home, runtime):
+            directory.mkdir()
+            os.chown(directory, 1500, 1500)
+        env = SMALL | {"VIVARIUM_PYTHON": str(any_python()), "VIVARIUM_WALLS": "require:N"}
+        for daemon in run_daemon(home, env=env, runtime=runtime, user=1500):
+            if not daemon.log_contains("not kept here: memory"):
+                pytest.skip("this user may make control groups")
+            client = daemon.client()
+            client.run("kept = 1")
+            assert client.run(EAT).data["error"]["name"] == "MemoryError"
+            client.run("del x")
+            code = "import os, time\nwhile True:\n    if not os.fork(): time.sleep(100)"
+            forks = client.run(code)
+            assert "BlockingIOError" in forks.text, forks.text
+            assert client.run("kept").data["result"] == "1"
+            assert daemon.client().run("kept").data["result"] == "1"
 
 
 def test_without_walls_and_groups_what_is_missing_is_said(
