@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""/proc: of the manager (M), of B's kernel, of a child of B's, and of the machine."""
+
+from __future__ import annotations
+
+import os
+
+from probes.kit import CHANGES, OPENS, SEES, Facts, opened, probe, read_path, write_path
+
+# A private /proc has no such process.
+PROC = "EACCES EPERM ENOENT ESRCH"
+# Whoever may look into /proc at all sees these; Landlock asks for the right to trace, and
+# they take none.
+PUBLIC = {"L": "what /proc shows of all processes; nothing secret is in it"}
+
+
+def of(facts: Facts, who: str, name: str) -> str:
+    return f"/proc/{facts[who]}/{name}"
+
+
+@probe(PROC)
+def proc_environment_of_the_manager(facts: Facts) -> object:
+    return read_path(of(facts, "manager", "environ"))
+
+
+@probe(PROC)
+def proc_environment_of_bs_child(facts: Facts) -> object:
+    return read_path(of(facts, "b_child", "environ"))
+
+
+@probe(PROC, leaves=PUBLIC)
+def proc_arguments_of_bs_child(facts: Facts) -> object:
+    return read_path(of(facts, "b_child", "cmdline"))
+
+
+@probe(PROC, proof=SEES, leaves=PUBLIC)
+def proc_status_of_the_manager(facts: Facts) -> object:
+    return "vivarium" if "vivarium" in read_path(of(facts, "manager", "status")) else ""
+
+
+@probe(PROC, proof=SEES, leaves=PUBLIC)
+def proc_statistics_of_bs_kernel(facts: Facts) -> object:
+    return read_path(of(facts, "b_kernel", "stat"))
+
+
+@probe(PROC)
+def proc_mappings_of_bs_kernel(facts: Facts) -> object:
+    with open(of(facts, "b_kernel", "maps")) as file:
+        return [line for line in file if "mapped-" in line]
+
+
+@probe(PROC + " EIO")
+def proc_memory_of_bs_kernel(facts: Facts) -> object:
+    with opened(of(facts, "b_kernel", "mem")) as fd:
+        return os.pread(fd, 64, facts["address"])
+
+
+@probe(PROC + " EIO", proof=CHANGES)
+def proc_write_memory_of_bs_kernel(facts: Facts) -> None:
+    with opened(of(facts, "b_kernel", "mem"), os.O_RDWR) as fd:
+        os.pwrite(fd, b"changed by A", facts["buffers"]["proc_write_memory_of_bs_kernel"])
+
+
+@probe(PROC, proof=SEES)
+def proc_memory_of_the_manager(facts: Facts) -> object:
+    with open(of(facts, "manager", "maps")) as file:
+        start = next(line for line in file if "[heap]" in line or "rw-p" in line).split("-")[0]
+    with opened(of(facts, "manager", "mem")) as fd:
+        return len(os.pread(fd, 64, int(start, 16)))
+
+
+@probe(PROC)
+def proc_root_of_bs_kernel(facts: Facts) -> object:
+    return read_path(of(facts, "b_kernel", "cwd/secret"))
+
+
+@probe(PROC)
+def proc_root_of_the_manager(facts: Facts) -> object:
+    return read_path(of(facts, "manager", "root") + f"{facts['b']}/secret")
+
+
+@probe(PROC)
+def proc_descriptor_of_bs_kernel(facts: Facts) -> object:
+    """A file that has no name any more."""
+    return read_path(of(facts, "b_kernel", f"fd/{facts['fd']}"))
+
+
+@probe(PROC, leaves=PUBLIC, proof=SEES)
+def proc_descriptors_of_the_manager(facts: Facts) -> object:
+    return os.readlink(of(facts, "manager", f"fd/{facts['manager_fd']}"))
+
+
+@probe(PROC, proof=SEES)
+def proc_program_of_the_manager(facts: Facts) -> object:
+    return os.readlink(of(facts, "manager", "exe"))
+
+
+@probe(PROC, proof=SEES)
+def proc_namespaces_of_bs_kernel(facts: Facts) -> object:
+    return os.readlink(of(facts, "b_kernel", "ns/mnt"))
+
+
+@probe(PROC, proof=SEES)
+def proc_stack_of_bs_kernel(facts: Facts) -> object:
+    return read_path(of(facts, "b_kernel", "syscall"))
+
+
+@probe(PROC, proof=SEES)
+def proc_input_and_output_of_bs_kernel(facts: Facts) -> object:
+    return read_path(of(facts, "b_kernel", "io"))
+
+
+@probe(PROC + " own", proof=SEES, leaves=PUBLIC)
+def proc_list(facts: Facts) -> object:
+    return "listed" if str(facts["b_kernel"]) in os.listdir("/proc") else ""
+
+
+@probe(PROC, proof=CHANGES)
+def proc_make_bs_child_the_first_to_be_killed(facts: Facts) -> None:
+    child = facts["children"]["proc_make_bs_child_the_first_to_be_killed"]
+    write_path(f"/proc/{child}/oom_score_adj", "999")
+
+
+@probe(PROC, proof=CHANGES)
+def proc_set_what_bs_child_dumps(facts: Facts) -> None:
+    write_path(f"/proc/{facts['children']['proc_set_what_bs_child_dumps']}/coredump_filter", "7f")
+
+
+@probe(PROC, proof=CHANGES)
+def proc_slow_the_timers_of_bs_child(facts: Facts) -> None:
+    child = facts["children"]["proc_slow_the_timers_of_bs_child"]
+    write_path(f"/proc/{child}/timerslack_ns", "70000")
+
+
+@probe(PROC + " own", leaves={"U": "one network namespace", "L": "one network namespace"})
+def proc_unix_sockets(facts: Facts) -> object:
+    with open("/proc/net/unix") as file:
+        return file.read()
+
+
+@probe(PROC, leaves={"U": "one network namespace", "L": "one network namespace"})
+def proc_unix_sockets_as_b_has_them(facts: Facts) -> object:
+    with open(of(facts, "b_kernel", "net/unix")) as file:
+        return file.read()
+
+
+@probe(
+    PROC + " own", proof=SEES, leaves={"U": "one network namespace", "L": "one network namespace"}
+)
+def proc_tcp_ports(facts: Facts) -> object:
+    with open("/proc/net/tcp") as file:
+        return "listed" if f"0100007F:{facts['tcp']:04X}" in file.read() else ""
+
+
+@probe(PROC + " own")
+def proc_keys(facts: Facts) -> object:
+    return read_path("/proc/keys")
+
+
+@probe(PROC + " own", proof=SEES)
+def proc_shared_memory(facts: Facts) -> object:
+    return "listed" if str(facts["sysv_key"]) in read_path("/proc/sysvipc/shm") else ""
+
+
+@probe(PROC, proof=OPENS)
+def proc_memory_of_the_machine(facts: Facts) -> None:
+    with opened("/proc/kcore"):
+        pass
+
+
+@probe(PROC + " EROFS", proof=OPENS)
+def proc_settings_of_the_machine(facts: Facts) -> None:
+    with opened("/proc/sys/vm/overcommit_memory", os.O_WRONLY):
+        pass
+
+
+@probe(PROC + " EROFS", proof=OPENS)
+def proc_settings_of_the_host_name(facts: Facts) -> None:
+    with opened("/proc/sys/kernel/hostname", os.O_WRONLY):
+        pass
+
+
+@probe(PROC + " EROFS EIO", proof=OPENS)
+def proc_system_request(facts: Facts) -> None:
+    with opened("/proc/sysrq-trigger", os.O_WRONLY):
+        pass
+
+
+@probe(PROC, proof=OPENS)
+def proc_kernel_log(facts: Facts) -> None:
+    with opened("/proc/kmsg", os.O_RDONLY | os.O_NONBLOCK):
+        pass
