@@ -118,7 +118,7 @@ def make_children(told: dict[str, Any]) -> None:
                 [told["secret"], "600"],
                 executable="/bin/sleep",
                 env={"VICTIM": f"{told['token']}:{name}", "SECRET": told["secret"]},
-                preexec_fn=prepare,  # noqa: PLW1509: no other thread runs yet
+                preexec_fn=prepare,  # noqa: PLW1509
             )
         )
 

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import resource
 import secrets
 import socket
 import threading
@@ -253,9 +252,8 @@ class World:
             os.getpriority(os.PRIO_PROCESS, pid),
             sorted(os.sched_getaffinity(pid)),
             os.sched_getscheduler(pid),
-            resource.prlimit(pid, resource.RLIMIT_NOFILE),
             kit.syscall(252, 1, pid),  # ioprio_get
-            *(read_proc(pid, name) for name in ("oom_score_adj", "coredump_filter", "comm")),
+            *(read_proc(pid, name) for name in ("limits", "oom_score_adj", "coredump_filter")),
             read_proc(pid, "timerslack_ns"),
         ]
         return " ".join(str(part) for part in parts)

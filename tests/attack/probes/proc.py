@@ -123,7 +123,8 @@ def proc_make_bs_child_the_first_to_be_killed(facts: Facts) -> None:
 
 @probe(PROC, proof=CHANGES)
 def proc_set_what_bs_child_dumps(facts: Facts) -> None:
-    write_path(f"/proc/{facts['children']['proc_set_what_bs_child_dumps']}/coredump_filter", "7f")
+    child = facts["children"]["proc_set_what_bs_child_dumps"]
+    write_path(f"/proc/{child}/coredump_filter", "0x7f")
 
 
 @probe(PROC, proof=CHANGES)

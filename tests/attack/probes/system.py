@@ -87,7 +87,7 @@ def namespace_new_network(facts: Facts) -> object:
 @probe(NO + " ENOENT")
 def mount_b_here(facts: Facts) -> object:
     """In mounts of its own, so that nobody else's change."""
-    libc("unshare", NEWNS)
+    libc("unshare", NEWUSER | NEWNS)
     libc("mount", b"none", b"/", None, 0x4000 | 0x40000, None)  # private from here on
     os.makedirs("here", exist_ok=True)
     libc("mount", facts["b"].encode(), b"here", None, BIND, None)
