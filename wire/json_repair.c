@@ -101,17 +101,18 @@ static size_t escape_length(const char *at, const char *end)
 	return low >= 0xdc00 && low <= 0xdfff ? 12 : 0;
 }
 
-/* What a piece of the text becomes: itself, where instead is NULL. */
+/* What has to stand for the escape at slash, or NULL if it may stay; *size is its own
+ * size.  A quote that cuts it short is not part of it. */
 static const char *instead_of_escape(const char *slash, const char *end, size_t *size)
 {
 	*size = slash + 1 < end ? 2 : 1;
 	if (*size == 1 || slash[1] != 'u')
 		return NULL;
 	size_t keep = escape_length(slash, end);
+	while (!keep && *size < 6 && slash + *size < end && slash[*size] != '"')
+		++*size;
 	if (keep)
 		*size = keep;
-	else if (end - slash >= 6)
-		*size = 6;
 	return keep ? NULL : "\\ufffd";
 }
 
@@ -138,6 +139,8 @@ static bool has_a_value(const char *text, size_t size)
 {
 	static const char *const none[] = {"NaN", "Infinity", "-Infinity"};
 
+	if (size < sizeof "NaN" - 1) /* most of what a bomb is made of */
+		return true;
 	for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
 		if (size == strlen(none[i]) && memcmp(text, none[i], size) == 0)
 			return false;

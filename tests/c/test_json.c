@@ -60,6 +60,7 @@ CASE(lossy_parsing_repairs_bytes_and_escapes)
 	check_lossy("\"\\\\u0000\"", "\\u0000");
 	check_lossy("\"\xff\\\\ud800\"", FFFD "\\ud800");
 	check_lossy("\"\xff\\n\"", FFFD "\n");
+	check_lossy("\"a\\u00\"", "a" FFFD); /* nobody's escape swallows a quote */
 }
 
 CASE(lossy_parsing_still_fails_on_what_is_not_json)
