@@ -63,7 +63,7 @@ struct saving {              /* what saving.c keeps for a workspace */
 struct workspace {
 	struct workspace_place *place; /* borrowed */
 	char name[WORKSPACE_NAME_SIZE];
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], home[PATH_MAX];
 	struct files *files;
 	struct kernel *kernel; /* NULL when there is none */
 	struct saving saving;

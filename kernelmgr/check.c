@@ -16,7 +16,8 @@
 #include "wire/mem.h"
 #include "wire/utf8.h"
 
-/* What it prints begins with "Python "; with an argument it imports what it finds. */
+/* What it prints begins with "Python "; with an argument it imports what it finds, else
+ * a second line has the directories that it needs, separated by tabs. */
 static const char probe[] =
     "import sys\n"
     "def no(*words): print(*words); sys.exit(1)\n"
@@ -24,7 +25,18 @@ static const char probe[] =
     "if sys.version_info < (3, 11): no('is too old: 3.11 or newer is needed')\n"
     "from importlib.util import find_spec\n"
     "if not find_spec('ipykernel'): no('has no ipykernel: install it there')\n"
-    "if len(sys.argv) < 2: sys.exit()\n"
+    "if len(sys.argv) < 2:\n"
+    "    from os.path import dirname, exists, realpath\n"
+    "    program = sys.executable\n"
+    "    need = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix,\n"
+    "            dirname(program), dirname(realpath(program)), *sys.path]\n"
+    "    need = sorted({p for p in need if p and exists(p)} - {'/'})\n"
+    "    print()\n"
+    "    for p in need:\n"
+    "        if not any(p.startswith(q + '/') for q in ['/usr', *need]) and p != "
+    "'/usr':\n"
+    "            print(p, end='\\t')\n"
+    "    sys.exit()\n"
     "try: import ipykernel, IPython, zmq\n"
     "except Exception as error: no('cannot import ipykernel:', error)\n"
     "print('with ipykernel', ipykernel.__version__, 'IPython', IPython.__version__,"
@@ -100,19 +112,25 @@ static int run_probe(const char *python, char *const env[], bool imports, char *
 	return run.status;
 }
 
-/* Asks the program; out gets its answer in one line, and err why it will not do. */
-static int ask_python(const char *python, char *const env[], bool imports,
+/* Asks the program; out gets its answer in one line, and err why it will not do.
+ * paths gets the directories that it needs; NULL: it imports all instead. */
+static int ask_python(const char *python, char *const env[], struct launch_paths *paths,
 		      struct buf *out, struct err *err)
 {
 	char answer[ANSWER_MAX + 1];
-	int status = run_probe(python, env, imports, answer, err);
+	int status = run_probe(python, env, !paths, answer, err);
 
 	if (status < 0)
 		return -1;
 	if (strncmp(answer, "Python ", 7) != 0)
 		return err_set(err, ERR_CONFIG, "'%.120s' is not a Python interpreter",
 			       python);
-	answer[strcspn(answer, "\n") + 1] = '\0'; /* a second line is no error */
+	char *second = strchr(answer, '\n');
+	if (paths && second) {
+		*second++ = '\0';
+		second[strcspn(second, "\n")] = '\0';
+		snprintf(paths->python_dirs, sizeof paths->python_dirs, "%s", second);
+	}
 	for (char *end; (end = strchr(answer, '\n'));)
 		*end = end[1] ? ' ' : '\0';
 	utf8_show_cut(out, answer, strlen(answer), ANSWER_SHOWN);
@@ -128,7 +146,7 @@ int check_python(struct launch_paths *paths, const struct config *config,
 	owned(buf_finish) struct buf answer = {0};
 
 	if (launch_find_python(paths, config->python, err) < 0 ||
-	    ask_python(paths->python, env, false, &answer, err) < 0)
+	    ask_python(paths->python, env, paths, &answer, err) < 0)
 		return config_blame(config, "python", err);
 	return 0;
 }
@@ -144,7 +162,7 @@ static int report_python(const struct config *config, char *const env[])
 		return report(false, "parts", err.msg);
 	report(true, "parts", paths.supervisor);
 	if (launch_find_python(&paths, config->python, &err) < 0 ||
-	    ask_python(paths.python, env, true, &answer, &err) < 0) {
+	    ask_python(paths.python, env, NULL, &answer, &err) < 0) {
 		config_blame(config, "python", &err);
 		return report(false, "python", err.msg);
 	}

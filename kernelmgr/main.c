@@ -52,6 +52,7 @@ struct daemon {
 	char **kernel_env;
 	struct loop *loop;
 	void *zmq;
+	struct walls walls;
 	struct workspace_place place;
 	struct workspaces *workspaces;
 	struct journal *journal;
@@ -213,13 +214,17 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 	self->kernel_env = launch_env(self->paths.python, env);
 	self->zmq = zsock_context_create();
 	launch_adopt_orphans();
-	if (open_directories(self, err) < 0 || watch_signals(self, err) < 0)
+	if (open_directories(self, err) < 0 ||
+	    walls_decide(&self->walls, &self->config, &self->paths, self->kernel_env,
+			 self->runtime_dir, self->state_dir, err) < 0 ||
+	    watch_signals(self, err) < 0)
 		return -1;
 	self->place.config = &self->config;
 	self->place.journal = self->journal;
 	self->place.kernels = (struct kernel_place){.loop = self->loop,
 						    .zmq = self->zmq,
 						    .paths = &self->paths,
+						    .walls = &self->walls,
 						    .env = self->kernel_env,
 						    .runtime_dir = self->runtime_dir};
 	plan_stores(self);
@@ -278,6 +283,7 @@ static int serve(struct daemon *self, char *const env[])
 	log_info("vivarium", "version %s, work directory %s, kernels by %s",
 		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
 	warn_of_settings(&self->config);
+	walls_log(&self->walls);
 	bool v6 = strchr(self->config.host, ':') != NULL;
 	log_info("vivarium", "ready http://%s%s%s:%d/mcp", v6 ? "[" : "",
 		 self->config.host, v6 ? "]" : "", http_port(self->http));

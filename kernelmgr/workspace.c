@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "kernelmgr/state.h"
 #include "kernelmgr/workspace.h"
 
 #include <stdio.h>
@@ -30,6 +31,8 @@ int workspace_create(struct workspace **out, struct workspace_place *place,
 	TAILQ_INIT(&self->finishing);
 	snprintf(self->name, sizeof self->name, "%s", name);
 	snprintf(self->dir, sizeof self->dir, "%s", dir);
+	if (state_home(self->home, place->stores.state_dir, name, err) < 0)
+		return -1;
 	if (files_open(&self->files, dir, err) < 0 || saving_open(self, err) < 0)
 		return err_wrap(err, "workspace %s", name);
 	journal_tell_lost(place->journal, name, self->saving.store != NULL,
@@ -279,6 +282,7 @@ int workspace_start_kernel(struct workspace *self,
 					   .dead = on_dead,
 					   .arg = self};
 	const struct kernel_begin begin = {.workdir = self->dir,
+					   .home = self->home,
 					   .cell = (long long)self->cells + 1,
 					   .snapshot = snapshot};
 
