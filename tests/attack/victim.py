@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What B owns, made by B's own kernel: setup() is run there, and report() tells later
-what became of it.  As open as its modes can make it: only the walls are in the way.
+what became of it.  As open as its modes can make it: only the walls are in the way.  What
+B may not make behind them, a program of the machine makes in its place: this file, run.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import resource
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -63,29 +65,45 @@ def make_files(told: dict[str, Any]) -> None:
     write(f"listed/{secret}", "")
     write("ticks/tick", "")
     os.symlink(f"nowhere/{secret}", "told")
-    os.mkfifo("fifo", 0o666)
-    write(told["temporary"], secret)
-    LEFT.append(lambda: os.unlink(told["temporary"]))
-    write("gone", secret)
-    gone = os.open("gone", os.O_RDWR)
-    os.unlink("gone")
-    MADE["fd"] = gone
-    write(f"mapped-{secret}", secret.ljust(4096))
-    with open(f"mapped-{secret}", "rb") as file:
-        KEPT.append(mmap.mmap(file.fileno(), 4096, access=mmap.ACCESS_READ))
-    os.setxattr("secret", "user.told", secret.encode())
 
     def tick() -> None:
         write(f"ticks/{secret}", "x")
         write("ticks/tick", "x")
         time.sleep(0.02)
 
+    forever(tick)
+
+
+def make_an_attribute(told: dict[str, Any]) -> None:
+    os.setxattr("secret", "user.told", told["secret"].encode())
+
+
+def make_a_fifo(told: dict[str, Any]) -> None:
+    os.mkfifo("fifo", 0o666)
+
     def feed() -> None:
         with open("fifo") as file:
             GOT["files_feed_a_fifo"] = file.read()
 
-    forever(tick)
     forever(feed)
+
+
+def make_a_temporary_file(told: dict[str, Any]) -> None:
+    write(told["temporary"], told["secret"])
+    LEFT.append(lambda: os.unlink(told["temporary"]))
+
+
+def make_a_file_without_a_name(told: dict[str, Any]) -> None:
+    write("gone", told["secret"])
+    MADE["fd"] = os.open("gone", os.O_RDWR)
+    os.unlink("gone")
+
+
+def make_a_mapping(told: dict[str, Any]) -> None:
+    name = f"mapped-{told['secret']}"
+    write(name, "x" * 4096)
+    with open(name, "rb") as file:
+        KEPT.append(mmap.mmap(file.fileno(), 4096, access=mmap.ACCESS_READ))
 
 
 def write(path: str, text: str) -> None:
@@ -191,16 +209,16 @@ def answer(address: Any, family: int, secret: bytes) -> int:
 
 def make_ports(told: dict[str, Any]) -> None:
     secret = told["secret"].encode()
+    stream = socket.SOCK_STREAM
+    for name, host in ("tcp", "127.0.0.1"), ("tcp_all", "0.0.0.0"):
+        MADE[name] = listen((host, 0), socket.AF_INET, stream, secret).getsockname()[1]
+        MADE[name.replace("tcp", "udp")] = answer((host, 0), socket.AF_INET, secret)
 
-    def tcp(host: str, family: int = socket.AF_INET) -> int:
-        kind = socket.SOCK_STREAM
-        return int(listen((host, 0), family, kind, secret).getsockname()[1])
 
-    MADE["tcp"] = tcp("127.0.0.1")
-    MADE["tcp_all"] = tcp("0.0.0.0")
-    MADE["tcp6"] = tcp("::1", socket.AF_INET6)
-    MADE["udp"] = answer(("127.0.0.1", 0), socket.AF_INET, secret)
-    MADE["udp_all"] = answer(("0.0.0.0", 0), socket.AF_INET, secret)
+def make_ports_of_ipv6(told: dict[str, Any]) -> None:
+    secret = told["secret"].encode()
+    listener = listen(("::1", 0), socket.AF_INET6, socket.SOCK_STREAM, secret)
+    MADE["tcp6"] = listener.getsockname()[1]
     MADE["udp6"] = answer(("::1", 0), socket.AF_INET6, secret)
 
 
@@ -354,27 +372,38 @@ def make_a_terminal(told: dict[str, Any]) -> None:
     FOUND["terminal_write"] = written
 
 
+MAKERS = (
+    make_files,
+    make_an_attribute,
+    make_a_fifo,
+    make_a_temporary_file,
+    make_a_file_without_a_name,
+    make_a_mapping,
+    make_memory,
+    make_children,
+    make_unix_sockets,
+    make_ports,
+    make_ports_of_ipv6,
+    make_a_shared_port,
+    make_a_connection,
+    make_sysv,
+    make_posix_memory,
+    make_queues,
+    make_keys,
+    make_a_terminal,
+)
+
+
 def setup(told: dict[str, Any]) -> None:
-    """Prints what was made, and what could not be: behind walls, B may not make all."""
-    for make in (
-        make_files,
-        make_memory,
-        make_children,
-        make_unix_sockets,
-        make_ports,
-        make_a_shared_port,
-        make_a_connection,
-        make_sysv,
-        make_posix_memory,
-        make_queues,
-        make_keys,
-        make_a_terminal,
-    ):
+    """Prints what was made, and what could not be."""
+    for make in MAKERS:
+        if make.__name__ not in told.get("only", make.__name__):
+            continue
         try:
             make(told)
         except OSError as error:
             MISSING[make.__name__] = str(error)
-    print(json.dumps({"made": MADE, "missing": MISSING}))
+    print(json.dumps({"made": MADE, "missing": MISSING}), flush=True)
 
 
 def clean_up() -> None:
@@ -385,4 +414,12 @@ def clean_up() -> None:
 
 
 def report() -> None:
-    print(json.dumps(GOT | {name: look() for name, look in FOUND.items()}))
+    print(json.dumps(GOT | {name: look() for name, look in FOUND.items()}), flush=True)
+
+
+if __name__ == "__main__":
+    setup(json.loads(sys.stdin.readline()))
+    for _ in sys.stdin:
+        report()
+    clean_up()
+    os._exit(0)  # its threads wait for somebody

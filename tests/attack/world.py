@@ -12,7 +12,10 @@ import random
 import re
 import secrets
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +29,7 @@ HERE = Path(__file__).parent
 ROOMS = (files, proc, processes, sockets, network, ipc, system)
 USER_HEADER = "X-User-ID"
 NICENESS, FILES_OF_A_CHILD = 3, 777
+PORTS = ("tcp", "tcp_all", "tcp6", "udp", "udp_all", "udp6", "shared_port")
 BUFFERS = ("proc_write_memory_of_bs_kernel", "memory_write_bs_kernel")
 
 
@@ -86,9 +90,12 @@ class Verdict:
     word: str  # "crossed", "open", "own", or what it was refused with
     words: str
 
-    def is_wanted(self, tier: str) -> bool:
-        if self.word in ("crossed", "open"):
-            return tier in self.probe.leaves
+    def is_crossing(self) -> bool:
+        return self.word in ("crossed", "open")
+
+    def is_wanted(self, tier: str, network: str) -> bool:
+        if self.is_crossing():
+            return tier in self.probe.leaves or (network == "host" and self.probe.shared)
         return self.word in self.probe.wants[tier]
 
     def __str__(self) -> str:
@@ -141,12 +148,12 @@ class World:
             "user_header": USER_HEADER,
             "manager": daemon.pid,
             "disk": self.disk(),
-            # Where B could not make something, nothing has this number.
-            "shmid": 0x7FFFFFF0,
-            "doomed_shmid": 0x7FFFFFF0,
-            "key": 0x7FFFFFF0,
-            "key_to_change": 0x7FFFFFF0,
+            # Where B may not make something, nothing has these.
             "terminal": "/dev/pts/0",
+            "connection": (1, 2),
+            **dict.fromkeys(PORTS, 1),
+            **dict.fromkeys(("shmid", "doomed_shmid", "key", "key_to_change"), 0x7FFFFFF0),
+            "fd": 0x7FFFFFF0,
         }
 
     @staticmethod
@@ -171,10 +178,38 @@ class World:
         result = self.b.run(f"{cell}import victim\nvictim.setup({told!r})")
         assert result.exit_code == 0, result.text
         answer = json.loads(result.data["stdout"])
-        self.missing: dict[str, str] = answer["missing"]
         self.facts |= answer["made"]
+        self.missing: dict[str, str] = {}
+        self.bystander: subprocess.Popen[str] | None = None
+        if answer["missing"]:
+            self.set_up_bystander(told | {"only": list(answer["missing"])})
         cell_number = int(self.b.run("x = 1").data["execution_count"])
         wait_until(lambda: self.daemon.saved_upto("bob") >= cell_number, 20, "B's state is saved")
+
+    def set_up_bystander(self, told: dict[str, Any]) -> None:
+        """A program of the daemon's own user, without walls, makes what B may not."""
+        user = os.stat(self.daemon.work).st_uid
+        self.bystander = subprocess.Popen(
+            [sys.executable, HERE / "victim.py"],
+            cwd=self.b_files,
+            user=None if user == os.getuid() else user,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        answer = self.ask_bystander(json.dumps(told))
+        self.missing = answer["missing"]
+        self.facts |= answer["made"]
+
+    def ask_bystander(self, line: str) -> dict[str, Any]:
+        if self.bystander is None:
+            return {}
+        assert self.bystander.stdin
+        assert self.bystander.stdout
+        self.bystander.stdin.write(line + "\n")
+        answer: dict[str, Any] = json.loads(self.bystander.stdout.readline())
+        return answer
 
     @staticmethod
     def victims_among_children() -> list[str]:
@@ -279,7 +314,7 @@ class World:
     def snapshot(self) -> dict[str, str]:
         result = self.b.run("victim.report()")
         assert result.exit_code == 0, result.text
-        seen: dict[str, str] = json.loads(result.data["stdout"])
+        seen: dict[str, str] = json.loads(result.data["stdout"]) | self.ask_bystander("report")
         for probe in REGISTRY.values():
             name = probe.name
             seen[name] = seen.get(name, "") + self.state_of_file(name)
@@ -289,12 +324,26 @@ class World:
 
     # ---- the attack ----
 
+    def knock_at_the_door(self) -> None:
+        """Tells the secret to whoever listens there."""
+        request = f"GET /{self.secret} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        while self.attacking:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", self.daemon.port), 1) as caller,
+            ):
+                caller.sendall(request)
+                caller.recv(1000)
+            time.sleep(0.05)
+
     def attack(self) -> dict[str, Verdict]:
         package = HERE / "probes"
         modules = [("probes", package / "__init__.py"), ("probes.kit", package / "kit.py")]
         modules += [(room.__name__, Path(str(room.__file__))) for room in ROOMS]
         before = self.snapshot()
         outcomes: dict[str, list[str]] = {}
+        self.attacking = True
+        threading.Thread(target=self.knock_at_the_door, daemon=True).start()
         loaded = self.a.run(loading(*modules))
         assert loaded.exit_code == 0, loaded.text
         for room in ROOMS:
@@ -304,6 +353,7 @@ class World:
             result = self.a.run(cell, timeout_seconds=120)
             assert result.exit_code == 0, result.text[-3000:]
             outcomes |= json.loads((self.daemon.work / "users/alice/outcomes").read_text())
+        self.attacking = False
         after = self.snapshot()
         assert set(outcomes) == set(REGISTRY)
         return {
@@ -334,6 +384,8 @@ class World:
             with contextlib.suppress(OSError):
                 (Path(self.facts["pyside"]) / f"planted-{name}").unlink()
         self.b.run("victim.clean_up()")
+        if self.bystander:
+            self.bystander.communicate(timeout=10)
 
 
 @contextlib.contextmanager

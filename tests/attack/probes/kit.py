@@ -38,6 +38,7 @@ class Probe:
     proof: str
     wants: dict[str, frozenset[str]]  # by tier: names of errno, or OWN
     leaves: dict[str, str]  # by tier: it may cross, and why
+    shared: bool  # with VIVARIUM_NETWORK=host it may: any program of the machine does
 
 
 REGISTRY: dict[str, Probe] = {}
@@ -48,6 +49,7 @@ def probe(
     *,
     proof: str = TELLS,
     leaves: dict[str, str] | None = None,
+    shared: bool = False,
     **tiers: str,
 ) -> Callable[[Callable[[Facts], object]], Callable[[Facts], object]]:
     """wants: what every tier may answer; N="...", U="...", L="...": what that one may."""
@@ -56,7 +58,8 @@ def probe(
         room = run.__module__.rpartition(".")[2]
         by_tier = {tier: frozenset(tiers.get(tier, wants).split()) for tier in TIERS}
         assert run.__name__ not in REGISTRY, run.__name__
-        REGISTRY[run.__name__] = Probe(run.__name__, room, run, proof, by_tier, leaves or {})
+        name = run.__name__
+        REGISTRY[name] = Probe(name, room, run, proof, by_tier, leaves or {}, shared)
         return run
 
     return register

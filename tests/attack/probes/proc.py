@@ -13,6 +13,8 @@ PROC = "EACCES EPERM ENOENT ESRCH"
 # they take none.
 PUBLIC = {"L": "what /proc shows of all processes; nothing secret is in it"}
 
+NETWORK = dict.fromkeys("UL", "one network namespace: the system lists what all have there")
+
 
 def of(facts: Facts, who: str, name: str) -> str:
     return f"/proc/{facts[who]}/{name}"
@@ -133,32 +135,30 @@ def proc_slow_the_timers_of_bs_child(facts: Facts) -> None:
     write_path(f"/proc/{child}/timerslack_ns", "70000")
 
 
-@probe(PROC + " own", leaves={"U": "one network namespace", "L": "one network namespace"})
+@probe(PROC + " own", leaves=NETWORK, shared=True)
 def proc_unix_sockets(facts: Facts) -> object:
     with open("/proc/net/unix") as file:
         return file.read()
 
 
-@probe(PROC, leaves={"U": "one network namespace", "L": "one network namespace"})
+@probe(PROC, leaves=NETWORK)
 def proc_unix_sockets_as_b_has_them(facts: Facts) -> object:
     with open(of(facts, "b_kernel", "net/unix")) as file:
         return file.read()
 
 
-@probe(
-    PROC + " own", proof=SEES, leaves={"U": "one network namespace", "L": "one network namespace"}
-)
+@probe(PROC + " own", proof=SEES, leaves=NETWORK, shared=True)
 def proc_tcp_ports(facts: Facts) -> object:
     with open("/proc/net/tcp") as file:
         return "listed" if f"0100007F:{facts['tcp']:04X}" in file.read() else ""
 
 
-@probe(PROC + " own")
+@probe(PROC + " own", leaves=PUBLIC)
 def proc_keys(facts: Facts) -> object:
     return read_path("/proc/keys")
 
 
-@probe(PROC + " own", proof=SEES)
+@probe(PROC + " own", proof=SEES, leaves=PUBLIC)
 def proc_shared_memory(facts: Facts) -> object:
     return "listed" if str(facts["sysv_key"]) in read_path("/proc/sysvipc/shm") else ""
 
@@ -191,3 +191,36 @@ def proc_system_request(facts: Facts) -> None:
 def proc_kernel_log(facts: Facts) -> None:
     with opened("/proc/kmsg", os.O_RDONLY | os.O_NONBLOCK):
         pass
+
+
+@probe(PROC, proof=OPENS)
+def proc_timers_of_the_machine(facts: Facts) -> None:
+    with opened("/proc/timer_list"):
+        pass
+
+
+@probe(PROC + " own", proof=SEES)
+def proc_addresses_of_the_system(facts: Facts) -> object:
+    """Where its code lies in memory; zeros for whom it does not trust."""
+    with open("/proc/kallsyms") as file:
+        return "told" if any(int(line.split()[0], 16) for line in file) else ""
+
+
+@probe(PROC + " EROFS", proof=OPENS)
+def proc_settings_of_the_memory(facts: Facts) -> None:
+    with opened("/sys/kernel/mm/transparent_hugepage/enabled", os.O_WRONLY):
+        pass
+
+
+@probe(PROC + " EROFS own", proof=SEES)
+def proc_join_another_control_group(facts: Facts) -> object:
+    """The topmost one, which limits nothing."""
+    refused = OSError(2, "none is here")
+    for directory in ("", "memory/", "pids/", "cpu/", "unified/"):
+        try:
+            write_path(f"/sys/fs/cgroup/{directory}cgroup.procs", str(os.getpid()))
+        except OSError as error:
+            refused = error
+        else:
+            return directory
+    raise refused

@@ -14,6 +14,7 @@ from probes.kit import CHANGES, SEES, Facts, opened, probe
 # A path that is not there; or one that may not be reached.
 PATH = "EACCES EPERM ENOENT"
 ABSTRACT = "EPERM ECONNREFUSED"
+LISTS = "EPERM EACCES EPROTONOSUPPORT EAFNOSUPPORT ENOSYS"
 BY_PATH = {"L": "Landlock covers connecting to a path from ABI 9 on (Linux 7.1)"}
 WAIT_S = 2.0
 UNIX_DIAG, INET_DIAG = 1, socket.AF_INET
@@ -140,22 +141,20 @@ def ask_netlink(request: bytes) -> bytes:
     return answer
 
 
-@probe("EPERM EACCES EPROTONOSUPPORT EAFNOSUPPORT", N="EPERM EACCES EPROTONOSUPPORT own")
+@probe(LISTS, N=LISTS + " own")
 def diagnose_unix_sockets(facts: Facts) -> object:
     request = struct.pack("BBHIIIII", socket.AF_UNIX, 0, 0, 0xFFFFFFFF, 0, UNIX_DIAG, 0, 0)
     return ask_netlink(request).decode("latin-1")
 
 
-@probe(
-    "EPERM EACCES EPROTONOSUPPORT EAFNOSUPPORT", N="EPERM EACCES EPROTONOSUPPORT own", proof=SEES
-)
+@probe(LISTS, N=LISTS + " own", proof=SEES)
 def diagnose_tcp_ports(facts: Facts) -> object:
     request = struct.pack("BBBBI", INET_DIAG, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF).ljust(56, b"\0")
     answer = ask_netlink(request)
     return "port of B" if struct.pack("!H", facts["tcp"]) in answer else ""
 
 
-@probe("EPERM EACCES EPROTONOSUPPORT EAFNOSUPPORT own", proof=CHANGES)
+@probe(LISTS + " own", proof=CHANGES)
 def diagnose_and_destroy_a_connection_of_bs(facts: Facts) -> None:
     """SOCK_DESTROY: whoever may administrate the network ends anybody's connections."""
     source, target = facts["connection"]
