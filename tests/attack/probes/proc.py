@@ -193,7 +193,7 @@ def proc_kernel_log(facts: Facts) -> None:
         pass
 
 
-@probe(PROC, proof=OPENS)
+@probe(PROC, proof=OPENS, leaves=PUBLIC)
 def proc_timers_of_the_machine(facts: Facts) -> None:
     with opened("/proc/timer_list"):
         pass
