@@ -8,10 +8,12 @@
 static void on_request(struct exchange *exchange, void *arg)
 {
 	struct workspaces_count count = workspaces_count(arg);
+	const struct walls *walls = workspaces_walls(arg);
 	json_auto_t *health = json_pack(
-	    "{ss ss sI sI sI}", "status", "healthy", "version", VIVARIUM_VERSION,
-	    "workspaces", (json_int_t)count.workspaces, "kernels",
-	    (json_int_t)count.kernels, "calls", (json_int_t)count.calls);
+	    "{ss ss s{ss ss} sI sI sI}", "status", "healthy", "version",
+	    VIVARIUM_VERSION, "walls", "tier", (const char[]){walls->tier, '\0'},
+	    "lower", walls->lower, "workspaces", (json_int_t)count.workspaces,
+	    "kernels", (json_int_t)count.kernels, "calls", (json_int_t)count.calls);
 	char *text = json_dumps(health, 0);
 
 	http_reply(exchange, 200, "Cache-Control: no-store\r\n", "application/json",

@@ -11,6 +11,7 @@
 #include "kernelmgr/files.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/state.h"
+#include "kernelmgr/walls.h"
 #include "wire/address.h"
 #include "wire/loop.h"
 #include "wire/mem.h"
@@ -202,11 +203,37 @@ static int report_directories(const struct config *config)
 	return report(true, "state directory", state);
 }
 
+/* Tries them, in directories of its own. */
+static int report_walls(const struct config *config, char *const env[])
+{
+	owned(launch_env_destroy) char **kernel_env = NULL;
+	char runtime_dir[PATH_MAX] = "", state_dir[PATH_MAX], text[600];
+	owned(close_fd) int lock = -1;
+	struct launch_paths paths;
+	struct walls walls;
+	struct err err;
+
+	if (launch_find(&paths, &err) < 0 ||
+	    check_python(&paths, config, env, &err) < 0 ||
+	    state_open(state_dir, config->state_dir, config->workdir, &err) < 0 ||
+	    state_runtime_open(runtime_dir, &lock, &err) < 0)
+		return report(false, "walls", err.msg);
+	kernel_env = launch_env(paths.python, env);
+	int rc = walls_decide(&walls, config, &paths, kernel_env, runtime_dir,
+			      state_dir, &err);
+	if (rc == 0)
+		walls_describe(&walls, text, sizeof text);
+	walls_finish(&walls);
+	state_runtime_close(runtime_dir, &lock);
+	return report(rc == 0, "walls", rc == 0 ? text : err.msg);
+}
+
 int check_machine(const struct config *config, char *const env[])
 {
 	int python = report_python(config, env);
 	int directories = report_directories(config);
+	int walls = directories < 0 ? -1 : report_walls(config, env);
 	int address = report_address(config);
 
-	return python < 0 || directories < 0 || address < 0;
+	return python < 0 || directories < 0 || walls < 0 || address < 0;
 }

@@ -22,7 +22,7 @@
 #include "kernelmgr/landlock.h"
 #include "kernelmgr/supervise.h"
 
-#include "filters.h" /* made by filter_program.c */
+#include "filters.inc" /* made by filter_program.c */
 
 /* ---- namespaces ---- */
 
@@ -131,13 +131,17 @@ static void allow_mounts(int rules, const struct plan *plan)
 	}
 }
 
-static void allow_shared_system(int rules)
+static void allow_shared_system(int rules, char tier)
 {
 	static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full",
 					      "/dev/random", "/dev/urandom"};
 
 	for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
 		allow(rules, devices[i], LANDLOCK_DEVICES);
+	if (tier == 'U') { /* those of others belong to other users */
+		allow(rules, "/dev/ptmx", LANDLOCK_DEVICES);
+		allow(rules, "/dev/pts", LANDLOCK_DEVICES);
+	}
 	allow(rules, "/dev/shm", LANDLOCK_DROP); /* others' names stay unknown */
 	allow(rules, "/proc", LANDLOCK_LOOK);
 }
@@ -157,7 +161,7 @@ static void enter_landlock(const struct plan *plan)
 		allow(rules, "/dev/shm", LANDLOCK_CHANGE);
 		allow(rules, "/tmp", LANDLOCK_CHANGE);
 	} else {
-		allow_shared_system(rules);
+		allow_shared_system(rules, plan->tier);
 	}
 	allow_mounts(rules, plan);
 	if (plan->port && landlock_allow_port(rules, (uint16_t)plan->port) < 0)

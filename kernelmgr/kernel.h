@@ -99,6 +99,7 @@ struct kernel;
 struct kernel_begin { /* what it begins with; borrowed while kernel_create() runs */
 	const char *workdir;
 	const char *home; /* for what programs keep of their own */
+	uid_t owner;      /* walls_owner() */
 	long long cell;   /* execution count of its first cell */
 	const struct connfile_snapshot *snapshot; /* NULL: nothing is saved */
 };

@@ -219,6 +219,7 @@ static int open_connection(struct ends *ends, struct kernel *self,
 			   const struct kernel_begin *begin,
 			   const struct walls_view *view, struct err *err)
 {
+	owned(free_text) char *manifest = NULL;
 	struct connfile_snapshot snapshot;
 	struct connfile connection = {
 	    .key = self->session.key,
@@ -233,6 +234,12 @@ static int open_connection(struct ends *ends, struct kernel *self,
 		snapshot = *begin->snapshot;
 		snapshot.store = view->store;
 		snapshot.spool = view->spool;
+		if (snapshot.manifest) {
+			manifest = xasprintf("%s%s", view->store,
+					     snapshot.manifest +
+						 strlen(begin->snapshot->store));
+			snapshot.manifest = manifest;
+		}
 		if (view->fixed) /* it sees them where they were */
 			snapshot.moved_from = NULL;
 		connection.snapshot = &snapshot;
@@ -270,15 +277,17 @@ static int send_plan(struct ends *ends, struct kernel *self,
 	return 0;
 }
 
-/* What lies in its runtime directory from the start. */
-static int make_own(const struct kernel *self, struct err *err)
+/* Its runtime directory, and what lies in it from the start. */
+static int make_own(const struct kernel *self, uid_t owner, struct err *err)
 {
-	char tmp[PATH_MAX + 8];
+	owned(free_text) char *tmp = xasprintf("%s/tmp", self->runtime_dir);
+	const char *root = self->place->runtime_dir;
 
-	snprintf(tmp, sizeof tmp, "%s/tmp", self->runtime_dir);
+	if (walls_give(owner, self->runtime_dir, root, err) < 0)
+		return -1;
 	if (mkdir(tmp, 0700) < 0)
 		return err_set(err, ERR_SYSTEM, "make %.150s", tmp);
-	return 0;
+	return walls_give(owner, tmp, root, err);
 }
 
 static int watch(struct kernel *self, int *end, int *fd, loop_fn *fn,
@@ -304,11 +313,12 @@ int kernel_start(struct kernel *self, const struct kernel_begin *begin, struct e
 	    .store = begin->snapshot ? begin->snapshot->store : NULL,
 	    .spool = begin->snapshot ? begin->snapshot->spool : NULL,
 	    .number = self->number,
+	    .owner = begin->owner,
 	};
 	struct walls_view view;
 
 	walls_view(self->place->walls, &seen, &view);
-	if (make_own(self, err) < 0 || open_ends(&ends, self, err) < 0 ||
+	if (make_own(self, begin->owner, err) < 0 || open_ends(&ends, self, err) < 0 ||
 	    open_connection(&ends, self, begin, &view, err) < 0 ||
 	    send_plan(&ends, self, &seen, &view, err) < 0)
 		return -1;

@@ -46,11 +46,13 @@ struct port_rule {
 	uint64_t access, port;
 };
 
+static int newest_abi = ABI_KNOWN; /* that is used; tests take an older one */
+
 int landlock_abi(void)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
 
-	return abi < 0 ? 0 : abi > ABI_KNOWN ? ABI_KNOWN : (int)abi;
+	return abi < 0 ? 0 : abi > newest_abi ? newest_abi : (int)abi;
 }
 
 int landlock_begin(bool connect)

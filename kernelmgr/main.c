@@ -251,6 +251,7 @@ static void finish(struct daemon *self)
 	if (self->runtime_dir[0])
 		state_runtime_close(self->runtime_dir, &self->runtime_lock);
 	close_fd(&self->state_lock);
+	walls_finish(&self->walls);
 	launch_env_destroy(&self->kernel_env);
 }
 
@@ -275,6 +276,7 @@ static int serve(struct daemon *self, char *const env[])
 
 	self->runtime_lock = self->state_lock = -1;
 	raise_file_limit();
+	prctl(PR_SET_DUMPABLE, 0); /* what we know is not for our kernels */
 	if (start(self, env, &err) < 0) {
 		log_error("vivarium", "cannot start: %s", err.msg);
 		finish(self);

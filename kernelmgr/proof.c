@@ -252,6 +252,7 @@ static int start(struct proof *self, const json_t *answer, struct err *err)
 	};
 	const struct kernel_begin begin = {.workdir = workspace->dir,
 					   .home = workspace->home,
+					   .owner = workspace->owner,
 					   .cell = (long long)workspace->cells + 1,
 					   .snapshot = &snapshot};
 

@@ -153,7 +153,10 @@ int state_secret(const char *state_dir, const char *name, void *out, size_t size
 int state_home(char out[PATH_MAX], const char *state_dir, const char *workspace,
 	       struct err *err)
 {
-	if (snprintf(out, PATH_MAX, "%s/homes/%s", state_dir, workspace) >= PATH_MAX) {
+	int len = (int)strcspn(workspace, "@"); /* a branch has that of its workspace */
+
+	if (snprintf(out, PATH_MAX, "%s/homes/%.*s", state_dir, len, workspace) >=
+	    PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return err_set(err, ERR_SYSTEM, "make %.150s/homes", state_dir);
 	}

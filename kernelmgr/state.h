@@ -27,7 +27,8 @@ int state_lock(const char *state_dir, int *lock, struct err *err) must_check;
  * that is renamed into place whole. */
 int state_secret(const char *state_dir, const char *name, void *out, size_t size,
 		 struct err *err) must_check;
-/* The home directory of a workspace's kernels, made if it is missing. */
+/* The home directory of a workspace's kernels and of its branches', made if it is
+ * missing. */
 int state_home(char out[PATH_MAX], const char *state_dir, const char *workspace,
 	       struct err *err) must_check;
 

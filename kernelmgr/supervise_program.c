@@ -28,6 +28,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,7 +86,9 @@ static _Noreturn void become_kernel(const struct plan *plan, pid_t supervisor,
 {
 	sigset_t none;
 
-	setsid(); /* its own group: that is what gets the interrupts */
+	setsid();              /* its own group: that is what gets the interrupts */
+	if (plan->tier == 'U') /* the daemon is in its group */
+		umask(007);
 	if (plan->tier != 'N') {
 		confine(plan);
 		if (plan->cwd && chdir(plan->cwd) < 0)
@@ -122,6 +125,15 @@ static pid_t start(const struct plan *plan, char *const argv[])
 	return pid;
 }
 
+/* Tier U: signals to the kernel need its id or a capability, files of the daemon the
+ * daemon's.  As the real id stays, the kernel may never signal us. */
+static void act_as_kernel(const struct plan *plan, bool on)
+{
+	if (plan->tier == 'U' &&
+	    setresuid((uid_t)-1, on ? plan->uid : getuid(), (uid_t)-1) < 0)
+		fail("change the user id");
+}
+
 /* What a killed process leaves behind becomes our child (we are the subreaper), so
  * rounds of "kill the children, reap them" reach every descendant. */
 static void kill_all(void)
@@ -135,10 +147,13 @@ static void kill_all(void)
 }
 
 /* runtime_dir: NULL for process 1, whose end ends the others too. */
-static _Noreturn void leave(const char *runtime_dir, int status)
+static _Noreturn void leave(const struct plan *plan, const char *runtime_dir,
+			    int status)
 {
 	if (runtime_dir) {
+		act_as_kernel(plan, true);
 		kill_all();
+		act_as_kernel(plan, false);
 		sweep_tree(runtime_dir);
 	}
 	_exit(status);
@@ -164,7 +179,8 @@ static bool reap(pid_t kernel)
 	return false;
 }
 
-static _Noreturn void serve(pid_t kernel, int signals, const char *runtime_dir)
+static _Noreturn void serve(const struct plan *plan, pid_t kernel, int signals,
+			    const char *runtime_dir)
 {
 	struct pollfd fds[] = {{signals, POLLIN, 0}, {CONTROL, POLLIN, 0}};
 	struct signalfd_siginfo info;
@@ -175,19 +191,21 @@ static _Noreturn void serve(pid_t kernel, int signals, const char *runtime_dir)
 			continue;
 		if (fds[0].revents && read(signals, &info, sizeof info) > 0 &&
 		    reap(kernel))
-			leave(runtime_dir, 0);
+			leave(plan, runtime_dir, 0);
 		if (!fds[1].revents)
 			continue;
 		ssize_t len = recv(CONTROL, text, sizeof text - 1, MSG_DONTWAIT);
 		if (len < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (len <= 0)
-			leave(runtime_dir, GONE);
+			leave(plan, runtime_dir, GONE);
 		text[len] = '\0';
+		act_as_kernel(plan, true);
 		if (strcmp(text, "interrupt") == 0)
 			kill(-kernel, SIGINT);
 		else if (strcmp(text, "kill") == 0)
 			kill(kernel, SIGKILL);
+		act_as_kernel(plan, false);
 	}
 }
 
@@ -203,11 +221,12 @@ static _Noreturn void be_process_1(struct plan *plan, int signals, char *const a
 	prctl(PR_SET_DUMPABLE, 0); /* nothing of us for the kernel to look into */
 	if (plan->cwd && chdir(plan->cwd) < 0)
 		fail("enter %s", plan->cwd);
-	serve(start(plan, argv), signals, NULL);
+	serve(plan, start(plan, argv), signals, NULL);
 }
 
 /* The end of process 1 is the end of all in its namespaces. */
-static _Noreturn void wait_for_process_1(pid_t pid, const char *runtime_dir)
+static _Noreturn void wait_for_process_1(const struct plan *plan, pid_t pid,
+					 const char *runtime_dir)
 {
 	struct rusage use;
 	int status = 0;
@@ -218,7 +237,7 @@ static _Noreturn void wait_for_process_1(pid_t pid, const char *runtime_dir)
 		;
 	if (WIFSIGNALED(status)) /* it could not tell */
 		tell("end %d 0 0 %ld", status, use.ru_maxrss);
-	leave(runtime_dir, WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+	leave(plan, runtime_dir, WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 }
 
 /* ---- ---- */
@@ -254,7 +273,7 @@ int main(int argc, char **argv)
 		fail("watch signals");
 	read_plan(&plan, text);
 	if (plan.tier != 'N')
-		serve(start(&plan, argv + 2), signals, argv[1]);
+		serve(&plan, start(&plan, argv + 2), signals, argv[1]);
 	if (plan.become)
 		rootfs_map_owners(&plan);
 	plan.outer_uid = geteuid(); /* a new user namespace knows them no more */
@@ -264,5 +283,5 @@ int main(int argc, char **argv)
 		be_process_1(&plan, signals, argv + 2);
 	if (pid < 0)
 		fail("make namespaces");
-	wait_for_process_1(pid, argv[1]);
+	wait_for_process_1(&plan, pid, argv[1]);
 }

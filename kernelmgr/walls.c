@@ -107,19 +107,42 @@ void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 	}
 }
 
+/* ---- tier U ---- */
+
+int walls_owner(const struct walls *self, const char *workspace, uid_t *out,
+		struct err *err)
+{
+	char name[NAME_MAX + 1];
+
+	*out = 0;
+	/* A branch is its user's. */
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(workspace, "@"), workspace);
+	return self->owners ? owners_find(self->owners, name, out, err) : 0;
+}
+
+int walls_give(uid_t owner, const char *dir, const char *root, struct err *err)
+{
+	return owner ? owners_give(owner, dir, root, err) : 0;
+}
+
+void walls_finish(struct walls *self)
+{
+	owners_close(&self->owners);
+}
+
 /* ---- plans ---- */
 
 struct plan_text {
 	const struct walls *walls;
 	struct buf *out;
-	const char *bad; /* a path that cannot be written down */
+	char bad[160]; /* a path that cannot be written down */
 };
 
 static void add(struct plan_text *self, const char *kind, const char *from,
 		const char *to)
 {
 	if (from[strcspn(from, "\t\n")] || to[strcspn(to, "\t\n")])
-		self->bad = from;
+		snprintf(self->bad, sizeof self->bad, "%s", from);
 	buf_printf(self->out, "%s\t%s\t%s\n", kind, from,
 		   self->walls->tier == 'N' || strcmp(kind, "link") == 0 ? to : from);
 }
@@ -143,6 +166,27 @@ static void add_list(struct plan_text *self, const char *list, const char *separ
 		if (*path)
 			add_readable(self, path);
 	free(copy);
+}
+
+static bool is_within(const char *path, const char *dirs)
+{
+	for (size_t len; *dirs; dirs += len + (dirs[len] != '\0')) {
+		len = strcspn(dirs, "\t");
+		if (len && strncmp(path, dirs, len) == 0 && path[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+static void add_interpreter(struct plan_text *self)
+{
+	const struct launch_paths *paths = self->walls->paths;
+
+	add_list(self, paths->python_dirs, "\t");
+	if (!is_within(paths->python, "/usr") &&
+	    !is_within(paths->python, paths->python_dirs))
+		add_readable(self, paths->python); /* a script that stands for one */
+	add_readable(self, paths->pyside);
 }
 
 static void add_system(struct plan_text *self)
@@ -178,16 +222,20 @@ static void add_system(struct plan_text *self)
 static void add_own(struct plan_text *self, const struct walls_kernel *kernel,
 		    const struct walls_view *view)
 {
-	char chunks[PATH_MAX + 16], shown[PATH_MAX + 16];
+	static const char *const parts[] = {"chunks", "generations"};
 
 	add(self, "rw", kernel->workdir, view->workdir);
 	add(self, "rw", kernel->runtime_dir, view->runtime_dir);
 	add(self, "rw", kernel->home, view->home);
 	if (!kernel->store)
 		return;
-	snprintf(chunks, sizeof chunks, "%s/chunks", kernel->store);
-	snprintf(shown, sizeof shown, "%s/chunks", view->store);
-	add(self, "own", chunks, shown);
+	for (size_t i = 0; i < COUNT_OF(parts); i++) {
+		char path[PATH_MAX + 16], shown[PATH_MAX + 16];
+
+		snprintf(path, sizeof path, "%s/%s", kernel->store, parts[i]);
+		snprintf(shown, sizeof shown, "%s/%s", view->store, parts[i]);
+		add(self, "own", path, shown);
+	}
 	add(self, "rw", kernel->spool, view->spool);
 }
 
@@ -202,23 +250,25 @@ int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
 	       const struct walls_view *view, struct buf *out, struct err *err)
 {
 	struct plan_text text = {.walls = self, .out = out};
-	unsigned id = self->become ? WALLS_FIRST_ID + kernel->number % WALLS_IDS
-				   : WALLS_APPEAR_ID;
+	unsigned id = kernel->owner  ? kernel->owner
+		      : self->become ? WALLS_FIRST_ID + kernel->number % WALLS_IDS
+				     : WALLS_APPEAR_ID;
 
 	buf_printf(out, "tier\t%c\ncwd\t%s\n", self->tier, view->workdir);
 	if (self->tier == '0')
 		return 0;
+	if (self->tier == 'U')
+		buf_printf(out, "become\t%u\t%u\n", id, id);
 	if (self->tier == 'N')
 		buf_printf(out, "%s\t%u\t%u\nlimit\tshm\t%d%%\nlimit\ttmp\t%d%%\n",
 			   self->become ? "become" : "appear", id, id, SHM_PART,
 			   TMP_PART);
 	add_network(self, out);
 	add_system(&text);
-	add_readable(&text, self->paths->pyside);
-	add_list(&text, self->paths->python_dirs, "\t");
+	add_interpreter(&text);
 	add_list(&text, self->config->read_dirs, ":");
 	add_own(&text, kernel, view);
-	if (text.bad)
+	if (text.bad[0])
 		return err_set(err, ERR_CONFIG,
 			       "the name of %.150s has a tab or a line end in it: "
 			       "rename it",
@@ -250,7 +300,7 @@ char **walls_env(const struct walls *self, const struct walls_view *view,
 
 	while (base[count])
 		count++;
-	char **env = xcalloc(count + 7, sizeof *env);
+	char **env = xcalloc(count + 8, sizeof *env);
 	for (size_t i = 0; i < count; i++)
 		if (off || !is_replaced(base[i]))
 			env[at++] = xstrdup(base[i]);
@@ -259,11 +309,11 @@ char **walls_env(const struct walls *self, const struct walls_view *view,
 	env[at++] = xasprintf("PATH=%.*s:" SYSTEM_PATH,
 			      (int)(strrchr(python, '/') - python), python);
 	env[at++] = xasprintf("HOME=%s", view->home);
+	/* The interpreter's own packages cannot be written; pyside knows this place. */
+	env[at++] = xasprintf("PIP_TARGET=%s/packages", view->home);
 	env[at++] = xasprintf("TMPDIR=%s", view->tmp);
 	env[at++] = xstrdup("SHELL=/bin/sh");
-	if (self->tier == 'N') {
-		env[at++] = xstrdup("USER=kernel");
-		env[at++] = xstrdup("LOGNAME=kernel");
-	}
+	env[at++] = xstrdup("USER=kernel");
+	env[at++] = xstrdup("LOGNAME=kernel");
 	return env;
 }

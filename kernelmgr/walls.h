@@ -20,6 +20,7 @@
 
 #include "kernelmgr/config.h"
 #include "kernelmgr/launch.h"
+#include "kernelmgr/owners.h"
 #include "wire/buf.h"
 #include "wire/err.h"
 
@@ -34,16 +35,19 @@ struct walls { /* decided once */
 	const struct config *config;
 	const struct launch_paths *paths;
 	char tier;
-	bool become; /* tier N as root: kernels are somebody else */
+	bool become;           /* kernels are somebody else: tier U, and N as root */
+	struct owners *owners; /* tier U */
 	enum network network;
 	char identity[PATH_MAX]; /* directory with the passwd and group they see */
-	char why[400];           /* why it is no better tier; "" when it is N */
+	char why[300];           /* why no better tier; "" when it is what was asked */
+	char lower[360];         /* the same as a line of the footer */
 };
 
 struct walls_kernel { /* of one kernel, as the machine sees it; borrowed */
 	const char *workdir, *home, *runtime_dir;
 	const char *store, *spool; /* NULL: nothing is saved */
 	unsigned number;
+	uid_t owner; /* walls_owner() */
 };
 
 struct walls_view { /* the same, as the kernel sees it */
@@ -66,6 +70,15 @@ void walls_describe(const struct walls *self, char *out, size_t size);
 void walls_log(const struct walls *self);
 /* No kernel can reach the daemon's own port. */
 bool walls_apart(const struct walls *self);
+
+void walls_finish(struct walls *self);
+/* The id of this workspace's kernels and of the helper that keeps its states; 0 where
+ * the tier gives it none. */
+int walls_owner(const struct walls *self, const char *workspace, uid_t *out,
+		struct err *err) must_check;
+/* Gives a directory of the daemon's to them (owners_give()); nothing if owner is 0. */
+int walls_give(uid_t owner, const char *dir, const char *root,
+	       struct err *err) must_check;
 
 void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 		struct walls_view *out);

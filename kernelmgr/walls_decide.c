@@ -76,8 +76,8 @@ static int run(const struct launch_paths *paths, char *const env[], const char *
 		return -1;
 	struct try try = {.loop = loop};
 	const struct launch what = {
-	    .argv = (const char *const[]){paths->supervisor, dir, paths->python, "-I",
-					  "-S", "-c", "pass", NULL},
+	    .argv = (const char *const[]){paths->supervisor, dir, paths->python, "-c",
+					  "pass", NULL},
 	    .env = (const char *const *)(uintptr_t)env,
 	    .fds = (const int[]){null, null, null, theirs, null, null, null},
 	    .fd_count = 7,
@@ -112,8 +112,15 @@ static int try_walls(const struct walls *self, char *const env[],
 	    make_dir(tmp, dir, "tmp", err) < 0 ||
 	    make_dir(home, state_dir, "try", err) < 0)
 		return -1;
-	const struct walls_kernel kernel = {
+	struct walls_kernel kernel = {
 	    .workdir = self->config->workdir, .home = home, .runtime_dir = dir};
+	if (walls_owner(self, "-", &kernel.owner, err) < 0 ||
+	    walls_give(kernel.owner, dir, runtime_dir, err) < 0 ||
+	    walls_give(kernel.owner, tmp, runtime_dir, err) < 0 ||
+	    walls_give(kernel.owner, home, state_dir, err) < 0)
+		return -1;
+	if (kernel.owner) /* the work directory is given to a workspace */
+		kernel.workdir = home;
 	walls_view(self, &kernel, &view);
 	int rc = walls_plan(self, &kernel, &view, &plan, err);
 	if (rc == 0)
@@ -179,9 +186,9 @@ static int try_candidate(struct walls *self, const struct candidate *candidate,
 {
 	self->tier = candidate->tier;
 	self->become = candidate->become;
-	if (self->become && !is_real_root())
-		return err_set(err, ERR_CONFIG, "the daemon is not root");
-	if (self->tier != 'N' && landlock_abi() == 0)
+	if (self->tier == 'U' && owners_open(&self->owners, state_dir, err) < 0)
+		return -1;
+	if (self->tier == 'L' && landlock_abi() == 0)
 		return err_set(err, ERR_CONFIG, "this Linux has no Landlock");
 	if (write_names(self, "passwd", err) < 0 || write_names(self, "group", err) < 0)
 		return -1;
@@ -221,14 +228,42 @@ static int decide_network(struct walls *out, char *const env[], struct err *err)
 	return 0;
 }
 
+static void note_failure(struct walls *self, char tier, const struct err *err)
+{
+	size_t at = strlen(self->why);
+
+	snprintf(self->why + at, sizeof self->why - at, "%stier %c: %s", at ? "; " : "",
+		 tier, err->msg);
+}
+
+/* The best candidate that is asked for and works; tier 0 if there is none. */
+static void find_tier(struct walls *self, char *const env[], const char *runtime_dir,
+		      const char *state_dir)
+{
+	static const struct candidate candidates[] = {
+	    {'N', true}, {'N', false}, {'U', true}, {'L', false}};
+	struct err err;
+
+	for (size_t i = 0; i < COUNT_OF(candidates); i++) {
+		const struct candidate *candidate = &candidates[i];
+
+		if (!is_asked(self->config->walls, candidate->tier) ||
+		    (candidate->tier == 'N' && candidate->become && !is_real_root()))
+			continue;
+		if (try_candidate(self, candidate, env, runtime_dir, state_dir, &err) ==
+		    0)
+			return;
+		owners_close(&self->owners);
+		note_failure(self, candidate->tier, &err);
+	}
+	self->tier = '0';
+	self->become = false;
+}
+
 int walls_decide(struct walls *out, const struct config *config,
 		 const struct launch_paths *paths, char *const env[],
 		 const char *runtime_dir, const char *state_dir, struct err *err)
 {
-	static const struct candidate candidates[] = {
-	    {'N', true}, {'N', false}, {'L', false}};
-	struct err last = {0};
-
 	*out = (struct walls){.config = config, .paths = paths, .tier = '0'};
 	if (decide_network(out, env, err) < 0)
 		return -1;
@@ -236,24 +271,14 @@ int walls_decide(struct walls *out, const struct config *config,
 		return 0;
 	if (make_dir(out->identity, runtime_dir, "identity", err) < 0)
 		return -1;
-	for (size_t i = 0; i < COUNT_OF(candidates); i++) {
-		if (!is_asked(config->walls, candidates[i].tier))
-			continue;
-		if (try_candidate(out, &candidates[i], env, runtime_dir, state_dir,
-				  &last) == 0)
-			return 0;
-		if (!candidates[i].become || is_real_root()) {
-			size_t at = strlen(out->why);
-
-			snprintf(out->why + at, sizeof out->why - at, "%stier %c: %s",
-				 at ? "; " : "", candidates[i].tier, last.msg);
-		}
-	}
-	out->tier = '0';
-	if (config->walls == WALLS_AUTO)
-		return 0;
-	return err_set(err, ERR_CONFIG, "%s cannot be kept here: %.180s",
-		       config_name(config, "walls"), out->why);
+	find_tier(out, env, runtime_dir, state_dir);
+	if (out->tier == '0' && config->walls != WALLS_AUTO)
+		return err_set(err, ERR_CONFIG, "%s cannot be kept here: %.180s",
+			       config_name(config, "walls"), out->why);
+	if (out->why[0])
+		snprintf(out->lower, sizeof out->lower, "tier %c, because of %s",
+			 out->tier, out->why);
+	return 0;
 }
 
 bool walls_apart(const struct walls *self)
