@@ -131,6 +131,48 @@ static void allow_mounts(int rules, const struct plan *plan)
 	}
 }
 
+/* Not what it shows of other processes, nor the sockets in /proc/self/net. */
+static void allow_proc(int rules)
+{
+	static const char *const names[] = {
+	    "cpuinfo",
+	    "filesystems",
+	    "loadavg",
+	    "meminfo",
+	    "stat",
+	    "sys",
+	    "uptime",
+	    "version",
+	    "vmstat",
+	    "self/attr",
+	    "self/auxv",
+	    "self/cgroup",
+	    "self/cmdline",
+	    "self/comm",
+	    "self/environ",
+	    "self/fd",
+	    "self/fdinfo",
+	    "self/io",
+	    "self/limits",
+	    "self/maps",
+	    "self/mountinfo",
+	    "self/mounts",
+	    "self/oom_score",
+	    "self/smaps",
+	    "self/smaps_rollup",
+	    "self/stat",
+	    "self/statm",
+	    "self/status",
+	    "self/task",
+	};
+	char path[64];
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		snprintf(path, sizeof path, "/proc/%s", names[i]);
+		allow(rules, path, LANDLOCK_LOOK);
+	}
+}
+
 static void allow_shared_system(int rules, char tier)
 {
 	static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full",
@@ -143,7 +185,7 @@ static void allow_shared_system(int rules, char tier)
 		allow(rules, "/dev/pts", LANDLOCK_DEVICES);
 	}
 	allow(rules, "/dev/shm", LANDLOCK_DROP); /* others' names stay unknown */
-	allow(rules, "/proc", LANDLOCK_LOOK);
+	allow_proc(rules);
 }
 
 static void enter_landlock(const struct plan *plan)

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NEW_NAMESPACE 0x7E020080u /* every CLONE_NEW*, time included */
@@ -26,6 +27,8 @@
 enum {
 	TIOCSTI_NUMBER = 0x5412, /* types into a terminal */
 	TIOCLINUX_NUMBER = 0x541C,
+	SOCK_PACKET_TYPE = 10,
+	FAMILY_MAX = 45, /* of Linux 6.x */
 	TCP_NUMBER = 6,
 	PROTOCOL_MAX = 17, /* UDP; MPTCP is far above */
 };
@@ -77,7 +80,21 @@ static int number(const char *name)
 
 static const uint32_t yes = SCMP_ACT_ALLOW, no = SCMP_ACT_ERRNO(EPERM);
 
-static void add_list(FILE *list)
+/* Those that have rules of their own where files and processes are shared. */
+static bool is_special(const char *name)
+{
+	static const char *const special[] = {
+	    "getxattr",   "lgetxattr",   "setxattr",     "lsetxattr", "listxattr",
+	    "llistxattr", "removexattr", "lremovexattr", "fchmodat2", "getpriority",
+	    "getsid",     "openat",      "open",         "openat2"};
+
+	for (size_t i = 0; i < sizeof special / sizeof special[0]; i++)
+		if (strcmp(name, special[i]) == 0)
+			return true;
+	return false;
+}
+
+static void add_list(const struct filter *filter, FILE *list)
 {
 	char name[64];
 
@@ -87,7 +104,8 @@ static void add_list(FILE *list)
 
 		if (call < 0 && call != __NR_SCMP_ERROR)
 			continue; /* not a call of this architecture, such as open */
-		must(seccomp_rule_add(context, yes, number(name), 0), name);
+		if (!filter->shared || !is_special(name))
+			must(seccomp_rule_add(context, yes, number(name), 0), name);
 	}
 }
 
@@ -168,26 +186,116 @@ static void add_own_process_only(void)
 	RULE(no, "ioprio_set", SCMP_A1(SCMP_CMP_NE, 0));
 }
 
+/* Families that are neither allowed nor named here do not exist (yet). */
+static void add_families(const struct filter *filter)
+{
+	for (unsigned family = 0; family <= FAMILY_MAX; family++) {
+		bool internet = family == AF_INET || family == AF_INET6;
+
+		if (family == AF_UNIX || family == AF_NETLINK ||
+		    (internet && filter->internet != NONE))
+			continue;
+		RULE(SCMP_ACT_ERRNO(internet ? EACCES : EAFNOSUPPORT), "socket",
+		     SCMP_A0(SCMP_CMP_EQ, family));
+	}
+	RULE(SCMP_ACT_ERRNO(EAFNOSUPPORT), "socket", SCMP_A0(SCMP_CMP_GT, FAMILY_MAX));
+}
+
+static void add_internet(const struct filter *filter, unsigned family)
+{
+	static const int other[] = {SOCK_DGRAM,     SOCK_RAW,  SOCK_RDM,
+				    SOCK_SEQPACKET, SOCK_DCCP, SOCK_PACKET_TYPE};
+	const unsigned most = filter->internet == TCP_ONLY ? TCP_NUMBER : PROTOCOL_MAX;
+
+	if (filter->internet == ALL) {
+		RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, family),
+		     SCMP_A2(SCMP_CMP_LE, most));
+		RULE(SCMP_ACT_ERRNO(EPROTONOSUPPORT), "socket",
+		     SCMP_A0(SCMP_CMP_EQ, family), SCMP_A2(SCMP_CMP_GT, most));
+		return;
+	}
+	RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, family),
+	     SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE, SOCK_STREAM),
+	     SCMP_A2(SCMP_CMP_LE, most));
+	RULE(SCMP_ACT_ERRNO(EPROTONOSUPPORT), "socket", SCMP_A0(SCMP_CMP_EQ, family),
+	     SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE, SOCK_STREAM),
+	     SCMP_A2(SCMP_CMP_GT, most));
+	for (size_t i = 0; i < sizeof other / sizeof other[0]; i++)
+		RULE(SCMP_ACT_ERRNO(EACCES), "socket", SCMP_A0(SCMP_CMP_EQ, family),
+		     SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE, (scmp_datum_t)other[i]));
+}
+
 static void add_sockets(const struct filter *filter)
 {
+	static const struct {
+		const char *name;
+		unsigned flags; /* which argument they are */
+	} sends[] = {{"sendto", 3}, {"sendmsg", 2}, {"sendmmsg", 3}};
+
 	RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
 	/* libzmq and getaddrinfo() ask for the interfaces' addresses, and libzmq aborts
 	 * when it may not. */
 	RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_EQ, 0));
-	for (int i = 0; i < 2 && filter->internet != NONE; i++) {
-		const uint64_t family = i ? AF_INET6 : AF_INET;
-
-		if (filter->internet == TCP_ONLY)
-			RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, family),
-			     SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE, SOCK_STREAM),
-			     SCMP_A2(SCMP_CMP_LE, TCP_NUMBER));
-		else
-			RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, family),
-			     SCMP_A2(SCMP_CMP_LE, PROTOCOL_MAX));
+	RULE(SCMP_ACT_ERRNO(EPROTONOSUPPORT), "socket",
+	     SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, 0));
+	add_families(filter);
+	if (filter->internet != NONE) {
+		add_internet(filter, AF_INET);
+		add_internet(filter, AF_INET6);
 	}
-	RULE(yes, "sendto", SCMP_A3(SCMP_CMP_MASKED_EQ, FAST_OPEN, 0));
-	RULE(yes, "sendmsg", SCMP_A2(SCMP_CMP_MASKED_EQ, FAST_OPEN, 0));
-	RULE(yes, "sendmmsg", SCMP_A3(SCMP_CMP_MASKED_EQ, FAST_OPEN, 0));
+	for (size_t i = 0; i < sizeof sends / sizeof sends[0]; i++) {
+		RULE(yes, sends[i].name,
+		     SCMP_CMP(sends[i].flags, SCMP_CMP_MASKED_EQ, FAST_OPEN, 0));
+		RULE(
+		    SCMP_ACT_ERRNO(EOPNOTSUPP), sends[i].name,
+		    SCMP_CMP(sends[i].flags, SCMP_CMP_MASKED_EQ, FAST_OPEN, FAST_OPEN));
+	}
+}
+
+/* FIFOs, sockets and plain files; no devices. */
+static void add_nodes(void)
+{
+	static const mode_t types[] = {0, S_IFIFO, S_IFREG, S_IFSOCK};
+	static const mode_t devices[] = {S_IFCHR, S_IFBLK};
+
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+		RULE(yes, "mknodat", SCMP_A2(SCMP_CMP_MASKED_EQ, S_IFMT, types[i]));
+		RULE(yes, "mknod", SCMP_A1(SCMP_CMP_MASKED_EQ, S_IFMT, types[i]));
+	}
+	for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+		RULE(no, "mknodat", SCMP_A2(SCMP_CMP_MASKED_EQ, S_IFMT, devices[i]));
+		RULE(no, "mknod", SCMP_A1(SCMP_CMP_MASKED_EQ, S_IFMT, devices[i]));
+	}
+}
+
+static void add_clone(void)
+{
+	RULE(yes, "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACE, 0));
+	for (unsigned bit = 1; bit; bit <<= 1)
+		if (bit & NEW_NAMESPACE)
+			RULE(no, "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit));
+}
+
+/* Without namespaces these would reach what Landlock does not keep: attributes of files
+ * whose path is known, and foreign processes. */
+static void add_shared(void)
+{
+	static const char *const attributes[] = {
+	    "getxattr",  "lgetxattr",  "setxattr",    "lsetxattr",
+	    "listxattr", "llistxattr", "removexattr", "lremovexattr"};
+
+	for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+		must(seccomp_rule_add(context, SCMP_ACT_ERRNO(EOPNOTSUPP),
+				      number(attributes[i]), 0),
+		     attributes[i]);
+	RULE(yes, "getpriority", SCMP_A1(SCMP_CMP_EQ, 0));
+	RULE(no, "getpriority", SCMP_A1(SCMP_CMP_NE, 0));
+	RULE(yes, "getsid", SCMP_A0(SCMP_CMP_EQ, 0));
+	RULE(no, "getsid", SCMP_A0(SCMP_CMP_NE, 0));
+	RULE(yes, "openat", SCMP_A2(SCMP_CMP_MASKED_EQ, O_PATH, 0));
+	RULE(no, "openat", SCMP_A2(SCMP_CMP_MASKED_EQ, O_PATH, O_PATH));
+	RULE(yes, "open", SCMP_A1(SCMP_CMP_MASKED_EQ, O_PATH, 0));
+	RULE(no, "open", SCMP_A1(SCMP_CMP_MASKED_EQ, O_PATH, O_PATH));
 }
 
 static void add_ioctl(void)
@@ -196,6 +304,8 @@ static void add_ioctl(void)
 	for (unsigned i = TIOCSTI_NUMBER + 1; i < TIOCLINUX_NUMBER; i++)
 		RULE(yes, "ioctl", SCMP_A1(SCMP_CMP_EQ, i));
 	RULE(yes, "ioctl", SCMP_A1(SCMP_CMP_GT, TIOCLINUX_NUMBER));
+	RULE(no, "ioctl", SCMP_A1(SCMP_CMP_EQ, TIOCSTI_NUMBER));
+	RULE(no, "ioctl", SCMP_A1(SCMP_CMP_EQ, TIOCLINUX_NUMBER));
 }
 
 static void print(const struct filter *filter, FILE *out)
@@ -232,12 +342,15 @@ int main(int argc, char **argv)
 		must(context ? 0 : -ENOMEM, "begin");
 		must(seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2),
 		     "optimize");
-		add_list(list);
+		add_list(&filters[i], list);
 		add_refused(&filters[i]);
 		add_own_process_only();
 		add_sockets(&filters[i]);
-		RULE(yes, "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACE, 0));
+		add_nodes();
+		add_clone();
 		add_ioctl();
+		if (filters[i].shared)
+			add_shared();
 		print(&filters[i], out);
 		seccomp_release(context);
 	}

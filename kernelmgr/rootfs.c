@@ -219,6 +219,21 @@ static void place_tmpfs(const char *size, const char *mode, __u64 flags, const c
 	place_fs("tmpfs", options, flags | MOUNT_ATTR_NODEV, at);
 }
 
+/* What says more of the machine than a program needs.  Empty files lie over these. */
+static void mask_proc(void)
+{
+	static const char *const hidden[] = {
+	    "proc/kcore",       "proc/keys",          "proc/key-users",
+	    "proc/kmsg",        "proc/kallsyms",      "proc/latency_stats",
+	    "proc/sched_debug", "proc/sysrq-trigger", "proc/timer_list",
+	    "proc/timer_stats",
+	};
+
+	for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+		if (access(hidden[i], F_OK) == 0)
+			place(grab("dev/null", true), hidden[i]);
+}
+
 /* Of the new pid namespace.  A container that hides parts of its /proc allows no new
  * one: there the container's own is shown, in which the kernel may read no other's. */
 static void place_proc(void)
@@ -232,6 +247,7 @@ static void place_proc(void)
 	place(tree < 0 ? old_proc : tree, "proc");
 	if (tree >= 0 && old_proc >= 0)
 		close(old_proc);
+	mask_proc();
 }
 
 static void make_dev(const struct plan *plan)
