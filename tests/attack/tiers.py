@@ -66,25 +66,32 @@ def walls(tier: str) -> str:
 
 
 @contextlib.contextmanager
-def home_of(who: str, tmp_path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """A home and options for a Daemon of this user."""
-    if who == "root":
-        yield tmp_path, {}
-        return
-    # pytest's own directories are closed to others.
+def home_of(who: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """A home and options for a Daemon of this user.  pytest's own directories are closed to
+    others, and in tier U each kernel is another user.
+    """
     top = Path(tempfile.mkdtemp(prefix="v", dir=tempfile.gettempdir()))
     try:
-        home, runtime = top / "home", top / "run"
-        for made in (home, runtime):
-            made.mkdir(mode=0o700)
-            os.chown(made, PLAIN, PLAIN)
         top.chmod(0o755)
-        program = top / "program"
-        program.write_text(
-            f"#!/bin/sh\nexec setpriv --reuid={PLAIN} --regid={PLAIN} --clear-groups"
-            f' -- "{PROGRAM}" "$@"\n'
-        )
-        program.chmod(0o755)
-        yield home, {"runtime": runtime, "program": program}
+        home, runtime = top / "home", top / "run"
+        options: dict[str, Any] = {"runtime": runtime}
+        for made, mode in (home, 0o711), (runtime, 0o711):
+            made.mkdir()
+            made.chmod(mode)
+            if who == "plain":
+                os.chown(made, PLAIN, PLAIN)
+        if who == "plain":
+            options["program"] = top / "program"
+            write_program(top / "program")
+        yield home, options
     finally:
         shutil.rmtree(top, ignore_errors=True)
+
+
+def write_program(path: Path) -> None:
+    """The daemon, as somebody else."""
+    path.write_text(
+        f"#!/bin/sh\nexec setpriv --reuid={PLAIN} --regid={PLAIN} --clear-groups"
+        f' -- "{PROGRAM}" "$@"\n'
+    )
+    path.chmod(0o755)

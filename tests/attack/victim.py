@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What B owns, made by B's own kernel: setup() is run there, and report() tells later
-what became of it.  As open as its modes can make it: only the walls are in the way.  What
-B may not make behind them, a program of the machine makes in its place: this file, run.
+what became of it.  With the modes that programs give such things when nobody asks; other
+users are let in only where the walls do not count on modes.  What B may not make behind
+them, a program of the machine makes in its place: this file, run.
 """
 
 from __future__ import annotations
@@ -55,8 +56,6 @@ def forever(work: Callable[[], None]) -> None:
 
 def make_files(told: dict[str, Any]) -> None:
     secret = told["secret"]
-    os.umask(0)
-    os.chmod(".", 0o777)
     for name in ("victims", "listed", "ticks"):
         os.mkdir(name)
     for name in told["files"]:
@@ -297,9 +296,10 @@ def make_sysv(told: dict[str, Any]) -> None:
 
 def make_posix_memory(told: dict[str, Any]) -> None:
     name = f"/dev/shm/{told['shm']}"
-    write(name, told["secret"])
-    write(f"{name}-write", "as it was")
-    write(f"{name}-remove", "")
+    for ending, text in ("", told["secret"]), ("-write", "as it was"), ("-remove", ""):
+        made = os.open(name + ending, os.O_CREAT | os.O_RDWR, 0o600)  # as shm_open() is used
+        os.write(made, text.encode())
+        os.close(made)
 
     def content() -> str:
         with open(f"{name}-write") as file:
@@ -307,9 +307,9 @@ def make_posix_memory(told: dict[str, Any]) -> None:
 
     FOUND["posix_write_memory"] = content
     FOUND["posix_remove_memory"] = lambda: str(os.path.exists(f"{name}-remove"))
-    for made in (name, f"{name}-write", f"{name}-remove", f"/dev/shm/sem.{told['shm']}"):
-        LEFT.append(lambda made=made: os.unlink(made))  # type: ignore[misc]
-    semaphore = ctypes.c_void_p(LIBC.sem_open(f"/{told['shm']}".encode(), 0o100, 0o666, 0))
+    for left in (name, f"{name}-write", f"{name}-remove", f"/dev/shm/sem.{told['shm']}"):
+        LEFT.append(lambda left=left: os.unlink(left))  # type: ignore[misc]
+    semaphore = ctypes.c_void_p(LIBC.sem_open(f"/{told['shm']}".encode(), 0o100, 0o600, 0))
     value = ctypes.c_int()
 
     def count() -> str:
@@ -360,7 +360,6 @@ def make_keys(told: dict[str, Any]) -> None:
 def make_a_terminal(told: dict[str, Any]) -> None:
     leader, follower = pty.openpty()
     MADE["terminal"] = os.ttyname(follower)
-    os.chmod(MADE["terminal"], 0o666)
     os.write(leader, told["secret"].encode() + b"\n")
     os.set_blocking(leader, False)
 

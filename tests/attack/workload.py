@@ -13,6 +13,7 @@ class Thing:
     code: str
     wants: str
     needs: tuple[str, ...] = ()  # modules, without which it is left out
+    not_in: str = ""  # tiers that do not have it, as docs/security.md says
 
 
 THINGS: dict[str, Thing] = {
@@ -272,6 +273,7 @@ l, f = pty.openpty()
 os.write(f, b'typed'); print(os.read(l, 10), os.isatty(f))
 """,
         "b'typed' True",
+        not_in="L",  # one list of terminals for all
     ),
     "niceness": Thing("import os; print(os.nice(1) >= 1)", "True"),
     "limits": Thing(
@@ -388,6 +390,7 @@ print(os.path.getsize(name))
 os.unlink(name)
 """,
         "1",
+        not_in="UL",  # one /tmp for all users of the machine: tempfile has another
     ),
     "the home directory": Thing(
         """
@@ -461,12 +464,11 @@ print(subprocess.check_output(['env/bin/python', '-c', 'import sys; print(sys.pr
 """,
         "/env",
     ),
-    "who I am": Thing(
-        """
-import getpass, os, pwd
-print(len(getpass.getuser()) > 0, pwd.getpwuid(os.getuid()).pw_dir != '')
-""",
-        "True True",
+    "who I am": Thing("import getpass; print(len(getpass.getuser()) > 0)", "True"),
+    "who the system says I am": Thing(
+        "import os, pwd; print(pwd.getpwuid(os.getuid()).pw_dir != '')",
+        "True",
+        not_in="U",  # the machine's list of users is not ours to write
     ),
     "names of the machine": Thing(
         """

@@ -113,7 +113,9 @@ class World:
         self.machine = machines_address()
         self.outside = Outside(self.machine, f"outside-{self.token}-{secrets.token_hex(8)}")
         self.facts: dict[str, Any] = self.names()
-        (daemon.home / "private").write_text(self.secret)
+        private = daemon.home / "private"
+        private.touch(mode=0o600)
+        private.write_text(self.secret)
         self.a.run("here = 1")
         self.set_up_b()
         self.find_processes()

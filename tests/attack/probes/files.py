@@ -89,7 +89,7 @@ def files_reopen_a_path_descriptor(facts: Facts) -> object:
         return read_path(f"/proc/self/fd/{fd}")
 
 
-@probe(FILES)
+@probe(FILES + " ENOSYS")
 def files_read_by_openat2(facts: Facts) -> object:
     how = struct.pack("QQQ", os.O_RDONLY, 0, 0)
     path = f"{facts['b']}/secret".encode()

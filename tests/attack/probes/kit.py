@@ -131,6 +131,8 @@ def exists(real: Any, made_up: str, look: Callable[[str], object]) -> str:
 def name_of(error: OSError) -> str:
     if error.errno is None:
         return "TIMEOUT"
+    if error.errno == errno.EOPNOTSUPP:  # one number, two names
+        return "EOPNOTSUPP"
     return errno.errorcode.get(error.errno, str(error.errno))
 
 

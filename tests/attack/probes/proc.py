@@ -9,11 +9,8 @@ from probes.kit import CHANGES, OPENS, SEES, Facts, opened, probe, read_path, wr
 
 # A private /proc has no such process.
 PROC = "EACCES EPERM ENOENT ESRCH"
-# Whoever may look into /proc at all sees these; Landlock asks for the right to trace, and
-# they take none.
-PUBLIC = {"L": "what /proc shows of all processes; nothing secret is in it"}
 
-NETWORK = dict.fromkeys("UL", "one network namespace: the system lists what all have there")
+MASKED = PROC + " own"  # nothing is in it
 
 
 def of(facts: Facts, who: str, name: str) -> str:
@@ -30,17 +27,17 @@ def proc_environment_of_bs_child(facts: Facts) -> object:
     return read_path(of(facts, "b_child", "environ"))
 
 
-@probe(PROC, leaves=PUBLIC)
+@probe(PROC)
 def proc_arguments_of_bs_child(facts: Facts) -> object:
     return read_path(of(facts, "b_child", "cmdline"))
 
 
-@probe(PROC, proof=SEES, leaves=PUBLIC)
+@probe(PROC, proof=SEES)
 def proc_status_of_the_manager(facts: Facts) -> object:
     return "vivarium" if "vivarium" in read_path(of(facts, "manager", "status")) else ""
 
 
-@probe(PROC, proof=SEES, leaves=PUBLIC)
+@probe(PROC, proof=SEES)
 def proc_statistics_of_bs_kernel(facts: Facts) -> object:
     return read_path(of(facts, "b_kernel", "stat"))
 
@@ -87,7 +84,7 @@ def proc_descriptor_of_bs_kernel(facts: Facts) -> object:
     return read_path(of(facts, "b_kernel", f"fd/{facts['fd']}"))
 
 
-@probe(PROC, leaves=PUBLIC, proof=SEES)
+@probe(PROC, proof=SEES)
 def proc_descriptors_of_the_manager(facts: Facts) -> object:
     return os.readlink(of(facts, "manager", f"fd/{facts['manager_fd']}"))
 
@@ -112,7 +109,7 @@ def proc_input_and_output_of_bs_kernel(facts: Facts) -> object:
     return read_path(of(facts, "b_kernel", "io"))
 
 
-@probe(PROC + " own", proof=SEES, leaves=PUBLIC)
+@probe(PROC + " own", proof=SEES)
 def proc_list(facts: Facts) -> object:
     return "listed" if str(facts["b_kernel"]) in os.listdir("/proc") else ""
 
@@ -135,38 +132,37 @@ def proc_slow_the_timers_of_bs_child(facts: Facts) -> None:
     write_path(f"/proc/{child}/timerslack_ns", "70000")
 
 
-@probe(PROC + " own", leaves=NETWORK, shared=True)
+@probe(PROC + " own", shared=True)
 def proc_unix_sockets(facts: Facts) -> object:
     with open("/proc/net/unix") as file:
         return file.read()
 
 
-@probe(PROC, leaves=NETWORK)
+@probe(PROC)
 def proc_unix_sockets_as_b_has_them(facts: Facts) -> object:
     with open(of(facts, "b_kernel", "net/unix")) as file:
         return file.read()
 
 
-@probe(PROC + " own", proof=SEES, leaves=NETWORK, shared=True)
+@probe(PROC + " own", proof=SEES, shared=True)
 def proc_tcp_ports(facts: Facts) -> object:
     with open("/proc/net/tcp") as file:
         return "listed" if f"0100007F:{facts['tcp']:04X}" in file.read() else ""
 
 
-@probe(PROC + " own", leaves=PUBLIC)
+@probe(PROC + " own")
 def proc_keys(facts: Facts) -> object:
     return read_path("/proc/keys")
 
 
-@probe(PROC + " own", proof=SEES, leaves=PUBLIC)
+@probe(PROC + " own", proof=SEES)
 def proc_shared_memory(facts: Facts) -> object:
     return "listed" if str(facts["sysv_key"]) in read_path("/proc/sysvipc/shm") else ""
 
 
-@probe(PROC, proof=OPENS)
-def proc_memory_of_the_machine(facts: Facts) -> None:
-    with opened("/proc/kcore"):
-        pass
+@probe(MASKED, proof=SEES)
+def proc_memory_of_the_machine(facts: Facts) -> object:
+    return len(read_path("/proc/kcore", 64)) or ""
 
 
 @probe(PROC + " EROFS", proof=OPENS)
@@ -181,22 +177,21 @@ def proc_settings_of_the_host_name(facts: Facts) -> None:
         pass
 
 
-@probe(PROC + " EROFS EIO", proof=OPENS)
-def proc_system_request(facts: Facts) -> None:
-    with opened("/proc/sysrq-trigger", os.O_WRONLY):
-        pass
+@probe(MASKED + " EROFS EIO", proof=SEES)
+def proc_system_request(facts: Facts) -> object:
+    with opened("/proc/sysrq-trigger", os.O_WRONLY) as fd:
+        return "" if os.fstat(fd).st_rdev else "opened"
 
 
-@probe(PROC, proof=OPENS)
-def proc_kernel_log(facts: Facts) -> None:
-    with opened("/proc/kmsg", os.O_RDONLY | os.O_NONBLOCK):
-        pass
+@probe(MASKED, proof=SEES)
+def proc_kernel_log(facts: Facts) -> object:
+    with opened("/proc/kmsg", os.O_RDONLY | os.O_NONBLOCK) as fd:
+        return "" if os.fstat(fd).st_rdev else "opened"  # a device: /dev/null over it
 
 
-@probe(PROC, proof=OPENS, leaves=PUBLIC)
-def proc_timers_of_the_machine(facts: Facts) -> None:
-    with opened("/proc/timer_list"):
-        pass
+@probe(MASKED, proof=SEES)
+def proc_timers_of_the_machine(facts: Facts) -> object:
+    return len(read_path("/proc/timer_list", 64)) or ""
 
 
 @probe(PROC + " own", proof=SEES)

@@ -20,7 +20,6 @@ CALL = "EPERM ESRCH ENOSYS"
 # libzmq and BLAS set priorities of their own threads and die of a refusal: the filter
 # answers "done" for any other process, and does nothing.
 FAKED = "EPERM ESRCH own"
-ASKED = {"L": "what the system tells of any process; nothing can be changed by it"}
 MADE_UP = 4_000_000  # there is never a process of this number
 
 
@@ -213,7 +212,7 @@ def priority_set_niceness_of_a_group(facts: Facts) -> None:
     os.setpriority(os.PRIO_PGRP, child(facts, "priority_set_niceness_of_a_group"), 15)
 
 
-@probe(GONE, leaves=ASKED)
+@probe(GONE)
 def priority_get_niceness(facts: Facts) -> object:
     pid = child(facts, "priority_get_niceness")
     return f"niceness {os.getpriority(os.PRIO_PROCESS, pid)}"
@@ -241,6 +240,6 @@ def priority_set_io(facts: Facts) -> None:
     syscall(251, 1, child(facts, "priority_set_io"), 3 << 13)  # idle
 
 
-@probe(GONE, proof=SEES, leaves=ASKED)
+@probe(GONE, proof=SEES)
 def priority_get_session(facts: Facts) -> object:
     return exists(facts["b_kernel"], str(MADE_UP), lambda pid: os.getsid(int(pid)))
