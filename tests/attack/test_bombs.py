@@ -180,6 +180,39 @@ def test_a_spoilt_reply_ends_its_call_and_the_next_one_works(
     assert client.run("1 + 1").data["result"] == "2"
 
 
+@pytest.mark.parametrize("parts", ["[b'x' * 4_000_000] * 60", "[b'x'] * 300_000"])
+def test_a_message_of_endless_parts_takes_no_memory(
+    daemon: Daemon, client: Client, parts: str
+) -> None:
+    """No part is over a limit, and none is the last."""
+    peak = Peak(daemon.pid)
+    result = client.run(
+        "thread = hostile_kernel.kernel().iopub_thread\n"
+        f"thread.schedule(lambda: thread.socket.send_multipart({parts}, copy=False))\n"
+        "print('after')",
+        timeout_seconds=50,
+    )
+    assert result.exit_code == 0
+    assert "after" in result.text or "may be missing" in result.text
+    # As much as one message may have, and what its buffer grew by.
+    assert peak.grown_kb() < 200_000
+    assert client.run("1 + 1").data["result"] == "2"
+
+
+def test_messages_wait_in_the_kernel_that_sends_them(daemon: Daemon, client: Client) -> None:
+    """The daemon takes one at a time, and no more than it can hold."""
+    peak = Peak(daemon.pid)
+    result = client.run(
+        "thread = hostile_kernel.kernel().iopub_thread\nlarge = b'x' * 20_000_000\n"
+        "for _ in range(40): thread.schedule(lambda: thread.socket.send(large, copy=False))\n"
+        "print('after')",
+        timeout_seconds=50,
+    )
+    assert result.exit_code == 0
+    assert "after" in result.text or "may be missing" in result.text
+    assert peak.grown_kb() < 200_000
+
+
 def test_a_message_for_another_call_is_nobodys(client: Client) -> None:
     """It must name the call that runs; a kernel knows, or guesses, the names of others."""
     content = b'{"name":"stdout","text":"forged"}'
