@@ -105,6 +105,17 @@ static const struct opt options[] = {
      .secret = true,
      .help = "The user header counts only beside X-Vivarium-Proxy-Secret with this "
 	     "value."},
+    {"token", OPT_TEXT, TEXT(token), .fallback = "", .shown = "(none)", .secret = true,
+     .help = "The one token that all clients send, as Authorization: Bearer TOKEN. "
+	     "Give it as a variable: others on this machine can see flags."},
+    {"tokens-file", OPT_TEXT, TEXT(tokens_file), .fallback = "", .shown = "(none)",
+     .help = "A file with a line NAME HASH for each token; it names the user, whatever "
+	     "the user header says. Read again when it changes."},
+    {"tls-cert", OPT_TEXT, TEXT(tls_cert), .fallback = "", .shown = "(none)",
+     .help = "PEM file with the certificate and its chain: HTTPS only. Read again "
+	     "when it changes."},
+    {"tls-key", OPT_TEXT, TEXT(tls_key), .fallback = "", .shown = "(none)",
+     .help = "PEM file with the certificate's key, without a passphrase."},
     {"allowed-hosts", OPT_TEXT, TEXT(allowed_hosts), .fallback = "", .shown = "(none)",
      .help = "Host and Origin names accepted besides loopback, the bound address and "
 	     "names without a dot; separated by commas."},
@@ -120,14 +131,17 @@ static const struct opt options[] = {
 static const struct {
 	const char *flag;
 	enum config_verb verb;
-	const char *help; /* NULL: not listed */
+	const char *help;    /* NULL: not listed */
+	const char *operand; /* what follows it, or NULL */
 } verbs[] = {
-    {"--check", CONFIG_CHECK, "Report what this machine can do, then exit."},
-    {"--print-config", CONFIG_PRINT, "Print the settings in force, then exit."},
-    {"--version", CONFIG_VERSION, "Print the version, then exit."},
-    {"--help", CONFIG_HELP, "Print this, then exit."},
-    {"-h", CONFIG_HELP, NULL},
-    {"--help-markdown", CONFIG_HELP_MARKDOWN, NULL},
+    {"--check", CONFIG_CHECK, "Report what this machine can do, then exit.", NULL},
+    {"--print-config", CONFIG_PRINT, "Print the settings in force, then exit.", NULL},
+    {"--new-token", CONFIG_NEW_TOKEN,
+     "Make a token for a user, add it to the tokens file, and print it.", "NAME"},
+    {"--version", CONFIG_VERSION, "Print the version, then exit.", NULL},
+    {"--help", CONFIG_HELP, "Print this, then exit.", NULL},
+    {"-h", CONFIG_HELP, NULL, NULL},
+    {"--help-markdown", CONFIG_HELP_MARKDOWN, NULL, NULL},
 };
 
 enum { NAME_MAX_BYTES = 64 };
@@ -287,20 +301,70 @@ static int load_flag(struct config *self, char *const argv[], struct err *err)
 	return value ? 1 : 2;
 }
 
+/* How many words of argv are a verb; 0: it is none. */
+static int load_verb(struct config *self, enum config_verb *verb, char *const argv[],
+		     struct err *err)
+{
+	for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+		if (strcmp(argv[0], verbs[i].flag) != 0)
+			continue;
+		*verb = verbs[i].verb;
+		if (!verbs[i].operand)
+			return 1;
+		if (!argv[1])
+			return err_set(err, ERR_CONFIG, "%s needs a %s", argv[0],
+				       verbs[i].operand);
+		self->operand = argv[1];
+		return 2;
+	}
+	return 0;
+}
+
 static int load_flags(struct config *self, enum config_verb *verb, char *const argv[],
 		      struct err *err)
 {
 	for (int used = 0; *argv; argv += used) {
-		used = 0;
-		for (size_t i = 0; i < COUNT_OF(verbs) && !used; i++)
-			if (strcmp(*argv, verbs[i].flag) == 0) {
-				*verb = verbs[i].verb;
-				used = 1;
-			}
-		if (!used && (used = load_flag(self, argv, err)) < 0)
+		used = load_verb(self, verb, argv, err);
+		if (!used)
+			used = load_flag(self, argv, err);
+		if (used < 0)
 			return -1;
 	}
 	return 0;
+}
+
+/* By length: in what ps shows, an argument that became shorter would end the list. */
+static void hide(char *value)
+{
+	memset(value, '*', strlen(value));
+}
+
+static void hide_argument(char *const argv[])
+{
+	size_t len = strcspn(argv[0], "=");
+	const struct opt *opt = strncmp(argv[0], "--", 2) == 0 && len > 2
+				    ? find_flag(argv[0] + 2, len - 2)
+				    : NULL;
+
+	if (!opt || !opt->secret)
+		return;
+	if (argv[0][len])
+		hide(argv[0] + len + 1);
+	else if (argv[1])
+		hide(argv[1]);
+}
+
+void config_hide_secrets(char *const argv[], char *const env[])
+{
+	for (; *argv; argv++)
+		hide_argument(argv);
+	for (; *env; env++) {
+		size_t len = strcspn(*env, "=");
+		const struct opt *opt = find_env(*env, len);
+
+		if (opt && opt->secret && (*env)[len])
+			hide(*env + len + 1);
+	}
 }
 
 int config_load(struct config *out, enum config_verb *verb, int argc,
@@ -390,9 +454,14 @@ void config_help(FILE *to)
 	fprintf(to,
 		"usage: vivarium [--SETTING VALUE]...\n\n"
 		"Serves live IPython kernels over MCP at http://HOST:PORT/mcp.\n\n");
-	for (size_t i = 0; i < COUNT_OF(verbs); i++)
+	for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+		const char *operand = verbs[i].operand ? verbs[i].operand : "";
+		int room = 16 - (int)strlen(verbs[i].flag) - 1;
+
 		if (verbs[i].help)
-			fprintf(to, "  %-16s %s\n", verbs[i].flag, verbs[i].help);
+			fprintf(to, "  %s %-*s %s\n", verbs[i].flag, room, operand,
+				verbs[i].help);
+	}
 	fprintf(to, "\nSettings, each also an environment variable (flags win):\n");
 	for (size_t i = 0; i < COUNT_OF(options); i++) {
 		const struct opt *opt = &options[i];
@@ -473,23 +542,4 @@ bool config_offers_tool(const struct config *self, const char *name)
 		at += n;
 	}
 	return false;
-}
-
-int config_check_exposure(const struct config *self, struct err *err)
-{
-	char host[NAME_MAX_BYTES];
-
-	if (config_is_loopback(self->host) || self->anonymous)
-		return 0;
-	snprintf(host, sizeof host, "%s", config_name(self, "host"));
-	return err_set(err, ERR_CONFIG,
-		       "%s=%s lets other machines run code here; set %s=1 if the "
-		       "network keeps strangers out, or use 127.0.0.1",
-		       host, self->host, config_name(self, "anonymous"));
-}
-
-bool config_is_loopback(const char *host)
-{
-	return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
-	       strcasecmp(host, "localhost") == 0;
 }
