@@ -9,9 +9,11 @@
 static void add_details(json_t *health, const struct workspaces *workspaces)
 {
 	struct workspaces_count count = workspaces_count(workspaces);
+	const struct walls *walls = workspaces_walls(workspaces);
 	json_auto_t *details =
-	    json_pack("{ss sI sI sI}", "version", VIVARIUM_VERSION, "workspaces",
-		      (json_int_t)count.workspaces, "kernels",
+	    json_pack("{ss s{ss ss} sI sI sI}", "version", VIVARIUM_VERSION, "walls",
+		      "tier", (const char[]){walls->tier, '\0'}, "lower", walls->lower,
+		      "workspaces", (json_int_t)count.workspaces, "kernels",
 		      (json_int_t)count.kernels, "calls", (json_int_t)count.calls);
 
 	json_object_update(health, details);

@@ -236,8 +236,14 @@ static int list_names(struct branching *self)
 
 static void copy_files(struct branching *self)
 {
+	struct workspace *workspace = self->workspace;
+	struct err err;
+
 	if (mkdir(self->place.partial, 0700) < 0 || list_names(self) < 0)
 		fail(self, strerror(errno));
+	else if (walls_give(workspace->owner, self->place.partial,
+			    workspace->place->config->workdir, &err) < 0)
+		fail(self, err.msg);
 	else
 		copy_some(self);
 }
@@ -305,7 +311,9 @@ static void ask(struct branching *self)
 	loop_timer_stop(&self->timer);
 	owned(free_text) char *dir = xasprintf(
 	    "%s/snapshots/%s", workspace->place->stores.state_dir, self->place.name);
-	if (workspace_ask(workspace,
+	if (store_make_dir(&workspace->place->stores, self->place.name,
+			   workspace->owner, &err) < 0 ||
+	    workspace_ask(workspace,
 			  json_pack("{ss ss ss ss sb}", "do", "branch", "dir", dir,
 				    "workspace", self->place.name, "origin",
 				    workspace->dir, "live", workspace->kernel != NULL),

@@ -144,6 +144,7 @@ static void deliver(void *arg)
 	    .workspace = &self->after,
 	    .duration_us = self->ended_us - self->started_us,
 	    .cell = self->cell,
+	    .walls = self->workspace->place->kernels.walls->lower,
 	    .branch = self->options.branch,
 	    .back = self->back,
 	};

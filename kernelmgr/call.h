@@ -75,6 +75,7 @@ struct outcome { /* all of it is borrowed from the call */
 	const struct files_scan *workspace; /* all files, after */
 	int64_t duration_us;                /* of the run, not of the queue */
 	unsigned long long cell;            /* n of the kernel's Out[n] */
+	const char *walls;                  /* what is amiss with them; "" */
 	const char *branch;                 /* that was made; "" */
 	const json_t *back; /* the state it went back to, or that was copied */
 };

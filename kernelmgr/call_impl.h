@@ -63,7 +63,8 @@ struct saving {              /* what saving.c keeps for a workspace */
 struct workspace {
 	struct workspace_place *place; /* borrowed */
 	char name[WORKSPACE_NAME_SIZE];
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], home[PATH_MAX];
+	uid_t owner; /* of its kernels; 0: the daemon's own, or the walls' choice */
 	struct files *files;
 	struct kernel *kernel; /* NULL when there is none */
 	struct saving saving;

@@ -12,13 +12,15 @@
 #include "kernelmgr/launch.h"
 #include "kernelmgr/state.h"
 #include "kernelmgr/tokens.h"
+#include "kernelmgr/walls.h"
 #include "wire/address.h"
 #include "wire/loop.h"
 #include "wire/mem.h"
 #include "wire/tls.h"
 #include "wire/utf8.h"
 
-/* What it prints begins with "Python "; with an argument it imports what it finds. */
+/* What it prints begins with "Python "; with an argument it imports what it finds, else
+ * a second line has the directories that it needs, separated by tabs. */
 static const char probe[] =
     "import sys\n"
     "def no(*words): print(*words); sys.exit(1)\n"
@@ -26,7 +28,18 @@ static const char probe[] =
     "if sys.version_info < (3, 11): no('is too old: 3.11 or newer is needed')\n"
     "from importlib.util import find_spec\n"
     "if not find_spec('ipykernel'): no('has no ipykernel: install it there')\n"
-    "if len(sys.argv) < 2: sys.exit()\n"
+    "if len(sys.argv) < 2:\n"
+    "    from os.path import dirname, exists, realpath\n"
+    "    program = sys.executable\n"
+    "    need = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix,\n"
+    "            dirname(program), dirname(realpath(program)), *sys.path]\n"
+    "    need = sorted({p for p in need if p and exists(p)} - {'/'})\n"
+    "    print()\n"
+    "    for p in need:\n"
+    "        if not any(p.startswith(q + '/') for q in ['/usr', *need]) and p != "
+    "'/usr':\n"
+    "            print(p, end='\\t')\n"
+    "    sys.exit()\n"
     "try: import ipykernel, IPython, zmq\n"
     "except Exception as error: no('cannot import ipykernel:', error)\n"
     "print('with ipykernel', ipykernel.__version__, 'IPython', IPython.__version__,"
@@ -102,19 +115,25 @@ static int run_probe(const char *python, char *const env[], bool imports, char *
 	return run.status;
 }
 
-/* Asks the program; out gets its answer in one line, and err why it will not do. */
-static int ask_python(const char *python, char *const env[], bool imports,
+/* Asks the program; out gets its answer in one line, and err why it will not do.
+ * paths gets the directories that it needs; NULL: it imports all instead. */
+static int ask_python(const char *python, char *const env[], struct launch_paths *paths,
 		      struct buf *out, struct err *err)
 {
 	char answer[ANSWER_MAX + 1];
-	int status = run_probe(python, env, imports, answer, err);
+	int status = run_probe(python, env, !paths, answer, err);
 
 	if (status < 0)
 		return -1;
 	if (strncmp(answer, "Python ", 7) != 0)
 		return err_set(err, ERR_CONFIG, "'%.120s' is not a Python interpreter",
 			       python);
-	answer[strcspn(answer, "\n") + 1] = '\0'; /* a second line is no error */
+	char *second = strchr(answer, '\n');
+	if (paths && second) {
+		*second++ = '\0';
+		second[strcspn(second, "\n")] = '\0';
+		snprintf(paths->python_dirs, sizeof paths->python_dirs, "%s", second);
+	}
 	for (char *end; (end = strchr(answer, '\n'));)
 		*end = end[1] ? ' ' : '\0';
 	utf8_show_cut(out, answer, strlen(answer), ANSWER_SHOWN);
@@ -130,7 +149,7 @@ int check_python(struct launch_paths *paths, const struct config *config,
 	owned(buf_finish) struct buf answer = {0};
 
 	if (launch_find_python(paths, config->python, err) < 0 ||
-	    ask_python(paths->python, env, false, &answer, err) < 0)
+	    ask_python(paths->python, env, paths, &answer, err) < 0)
 		return config_blame(config, "python", err);
 	return 0;
 }
@@ -146,7 +165,7 @@ static int report_python(const struct config *config, char *const env[])
 		return report(false, "parts", err.msg);
 	report(true, "parts", paths.supervisor);
 	if (launch_find_python(&paths, config->python, &err) < 0 ||
-	    ask_python(paths.python, env, true, &answer, &err) < 0) {
+	    ask_python(paths.python, env, NULL, &answer, &err) < 0) {
 		config_blame(config, "python", &err);
 		return report(false, "python", err.msg);
 	}
@@ -186,15 +205,41 @@ static int report_directories(const struct config *config)
 	return report(true, "state directory", state);
 }
 
+/* Tries them, in directories of its own. */
+static int report_walls(const struct config *config, char *const env[], bool *apart)
+{
+	owned(launch_env_destroy) char **kernel_env = NULL;
+	char runtime_dir[PATH_MAX] = "", state_dir[PATH_MAX], text[600];
+	owned(close_fd) int lock = -1;
+	struct launch_paths paths;
+	struct walls walls;
+	struct err err;
+
+	if (launch_find(&paths, &err) < 0 ||
+	    check_python(&paths, config, env, &err) < 0 ||
+	    state_open(state_dir, config->state_dir, config->workdir, &err) < 0 ||
+	    state_runtime_open(runtime_dir, &lock, &err) < 0)
+		return report(false, "walls", err.msg);
+	kernel_env = launch_env(paths.python, env);
+	int rc = walls_decide(&walls, config, &paths, kernel_env, runtime_dir,
+			      state_dir, &err);
+	if (rc == 0)
+		walls_describe(&walls, text, sizeof text);
+	*apart = rc == 0 && walls_apart(&walls);
+	walls_finish(&walls);
+	state_runtime_close(runtime_dir, &lock);
+	return report(rc == 0, "walls", rc == 0 ? text : err.msg);
+}
+
 /* What every client has to show, and whether they can read along. */
-static int report_access(const struct config *config)
+static int report_access(const struct config *config, bool apart)
 {
 	const struct tls_files tls = {config->tls_cert, config->tls_key};
 	owned(tls_close) struct tls *opened = NULL;
 	struct tokens tokens;
 	struct err err;
 
-	if (config_check_users(config, false, &err) < 0 ||
+	if (config_check_users(config, apart, &err) < 0 ||
 	    config_check_tls(config, &err) < 0 ||
 	    config_check_outside(config, &err) < 0 ||
 	    (tls.cert[0] && tls_open(&opened, &tls, &err) < 0) ||
@@ -211,8 +256,10 @@ int check_machine(const struct config *config, char *const env[])
 {
 	int python = report_python(config, env);
 	int directories = report_directories(config);
+	bool apart = false;
+	int walls = directories < 0 ? -1 : report_walls(config, env, &apart);
 	int address = report_address(config);
-	int access = report_access(config);
+	int access = report_access(config, apart);
 
-	return python < 0 || directories < 0 || address < 0 || access < 0;
+	return python < 0 || directories < 0 || walls < 0 || address < 0 || access < 0;
 }

@@ -80,6 +80,17 @@ static const struct opt options[] = {
      .fallback = "run_python,undo,list_files,read_text_file",
      .help = "Tools offered, separated by commas; there are also restore, history, "
 	     "diff and branch."},
+    {"walls", OPT_CHOICE, AT(walls),
+     .choices = "auto|off|require:N|require:U|require:L", .fallback = "auto",
+     .help = "What keeps kernels apart: the best that this machine allows; nothing; or "
+	     "start only with that tier (N is the best)."},
+    {"network", OPT_CHOICE, AT(network), .choices = "auto|none|proxy|host",
+     .fallback = "auto",
+     .help = "What kernels may reach: nothing; the proxy in http_proxy; all that this "
+	     "machine reaches. auto is proxy when http_proxy is set, else host."},
+    {"read-dirs", OPT_TEXT, TEXT(read_dirs), .fallback = "", .shown = "(none)",
+     .help = "Directories that all kernels may read besides the system and the "
+	     "interpreter; separated by colons."},
     {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
      .help = "Calls that may wait in one workspace."},
     {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",

@@ -33,6 +33,9 @@ struct config {
 	int64_t snapshot_keep;  /* generations */
 	int64_t snapshot_max;   /* bytes; 0: twice the above */
 	char tools[512];        /* names, separated by commas */
+	int64_t walls;          /* enum walls_asked */
+	int64_t network;        /* enum network */
+	char read_dirs[4096];   /* shown to all kernels; separated by ':' */
 	int64_t queue_limit;    /* calls waiting in one workspace */
 	int64_t idle_timeout_s; /* 0: never */
 	int64_t max_kernels;
@@ -55,6 +58,12 @@ enum durability { DURABILITY_IDLE, DURABILITY_ALWAYS, DURABILITY_OFF };
 
 /* When a saved state is tried by loading it. */
 enum verify { VERIFY_IDLE, VERIFY_ALWAYS, VERIFY_OFF };
+
+/* The walls that are wanted around kernels (walls.h has the tiers). */
+enum walls_asked { WALLS_AUTO, WALLS_OFF, WALLS_N, WALLS_U, WALLS_L };
+
+/* What kernels may reach: decided by the environment; nothing; the proxy; all. */
+enum network { NETWORK_AUTO, NETWORK_NONE, NETWORK_PROXY, NETWORK_HOST };
 
 /* What the command line asks for besides settings. */
 enum config_verb {

@@ -253,23 +253,23 @@ int kernel_create(struct kernel **out, const struct kernel_place *place,
 		  const char *name, const struct kernel_begin *begin,
 		  const struct kernel_owner *owner, struct err *err)
 {
-	static unsigned long long number;
+	static unsigned number;
 	owned(kernel_destroy) struct kernel *self = xcalloc(1, sizeof *self);
 
-	number++;
+	self->number = ++number;
 	self->notices = -1;
 	self->place = place;
 	self->owner = *owner;
 	self->death.status = -1;
 	lastwords_init(&self->last_words);
-	snprintf(self->name, sizeof self->name, "%.60s/k%llu", name, number);
-	snprintf(self->runtime_dir, sizeof self->runtime_dir, "%s/k%llu",
+	snprintf(self->name, sizeof self->name, "%.60s/k%u", name, number);
+	snprintf(self->runtime_dir, sizeof self->runtime_dir, "%s/k%u",
 		 place->runtime_dir, number);
 	jmsg_session_init(&self->session);
 	if (mkdir(self->runtime_dir, 0700) < 0)
 		return err_set(err, ERR_SYSTEM, "make %s", self->runtime_dir);
 	if (kernel_start(self, begin, err) < 0) {
-		rmdir(self->runtime_dir);
+		sweep_tree(self->runtime_dir);
 		return err_wrap(err, "start a kernel");
 	}
 	loop_timer_start(place->loop, &self->deadline,

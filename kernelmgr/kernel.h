@@ -15,6 +15,7 @@
 #include "kernelmgr/lastwords.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/states.h"
+#include "kernelmgr/walls.h"
 #include "wire/connfile.h"
 #include "wire/err.h"
 #include "wire/jmsg.h"
@@ -88,6 +89,7 @@ struct kernel_place { /* what all kernels of the daemon share; outlives them */
 	struct loop *loop;
 	void *zmq; /* zsock_context_create() */
 	const struct launch_paths *paths;
+	const struct walls *walls;
 	char *const *env;        /* launch_env() */
 	const char *runtime_dir; /* of the daemon, mode 0700 */
 };
@@ -96,7 +98,9 @@ struct kernel;
 
 struct kernel_begin { /* what it begins with; borrowed while kernel_create() runs */
 	const char *workdir;
-	long long cell; /* execution count of its first cell */
+	const char *home; /* for what programs keep of their own */
+	uid_t owner;      /* walls_owner() */
+	long long cell;   /* execution count of its first cell */
 	const struct connfile_snapshot *snapshot; /* NULL: nothing is saved */
 };
 

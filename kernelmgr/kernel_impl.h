@@ -15,6 +15,7 @@ struct kernel {
 	struct kernel_owner owner;
 	char name[80]; /* for the log: workspace and number */
 	char runtime_dir[PATH_MAX];
+	unsigned number; /* of all kernels of this daemon */
 
 	enum kernel_state state;
 	struct loop_timer deadline, probe;

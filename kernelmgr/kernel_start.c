@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kernelmgr/kernel_impl.h"
@@ -43,17 +44,44 @@ static void on_end_report(struct kernel *self, const char *text)
 {
 	long long user_us, system_us, memory_kb;
 
+	if (self->state >= KERNEL_CLOSING) /* process 1 of its namespaces came first */
+		return;
 	if (sscanf(text, "end %d %lld %lld %lld", &self->death.status, &user_us,
 		   &system_us, &memory_kb) == 4)
 		self->death.memory_kb = memory_kb;
 	kernel_begin_closing(self, "process ended");
 }
 
+/* As recv(); sender gets the pid of the process that sent it, as we see it. */
+static ssize_t recv_from_process(int fd, char *text, size_t size, pid_t *sender)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct iovec part = {text, size};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof control};
+	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *found = len < 0 ? NULL : CMSG_FIRSTHDR(&message);
+
+	if (found && found->cmsg_type == SCM_CREDENTIALS) {
+		struct ucred who;
+
+		memcpy(&who, CMSG_DATA(found), sizeof who);
+		*sender = who.pid;
+	}
+	return len;
+}
+
 static void on_control(void *arg)
 {
 	struct kernel *self = arg;
 	char text[256];
-	ssize_t len = recv(self->control, text, sizeof text - 1, MSG_DONTWAIT);
+	pid_t sender = 0;
+	ssize_t len = recv_from_process(self->control, text, sizeof text - 1, &sender);
 
 	if (len <= 0) {
 		if (len == 0 || errno != EAGAIN)
@@ -61,8 +89,8 @@ static void on_control(void *arg)
 		return;
 	}
 	text[len] = '\0';
-	if (strncmp(text, "started ", 8) == 0) {
-		self->pid = (pid_t)strtol(text + 8, NULL, 10);
+	if (strcmp(text, "started") == 0) {
+		self->pid = sender;
 		log_info(self->name, "kernel process %d started", (int)self->pid);
 	} else if (strncmp(text, "failed ", 7) == 0) {
 		snprintf(self->death.words, sizeof self->death.words,
@@ -187,28 +215,79 @@ static void close_ends(struct ends *ends)
 	}
 }
 
-static int open_ends(struct ends *ends, struct kernel *self,
-		     const struct kernel_begin *begin, struct err *err)
+static int open_connection(struct ends *ends, struct kernel *self,
+			   const struct kernel_begin *begin,
+			   const struct walls_view *view, struct err *err)
 {
-	const struct connfile connection = {
+	owned(free_text) char *manifest = NULL;
+	struct connfile_snapshot snapshot;
+	struct connfile connection = {
 	    .key = self->session.key,
-	    .runtime_dir = self->runtime_dir,
-	    .peer_pid = getpid(),
+	    .runtime_dir = view->runtime_dir,
+	    .peer_pid = view->peer,
 	    .stream_split = STREAM_SPLIT,
 	    .summary_max = SUMMARY_MAX,
 	    .cell = begin->cell,
-	    .snapshot = begin->snapshot,
 	};
+
+	if (begin->snapshot) {
+		snapshot = *begin->snapshot;
+		snapshot.store = view->store;
+		snapshot.spool = view->spool;
+		if (snapshot.manifest) {
+			manifest = xasprintf("%s%s", view->store,
+					     snapshot.manifest +
+						 strlen(begin->snapshot->store));
+			snapshot.manifest = manifest;
+		}
+		if (view->fixed) /* it sees them where they were */
+			snapshot.moved_from = NULL;
+		connection.snapshot = &snapshot;
+	}
+	ends->connection = connfile_memfd(&connection, err);
+	return ends->connection < 0 ? -1 : 0;
+}
+
+static int open_ends(struct ends *ends, struct kernel *self, struct err *err)
+{
+	const int on = 1;
 
 	ends->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (ends->null < 0 || pipe2(ends->output, O_CLOEXEC | O_NONBLOCK) < 0 ||
 	    fcntl(ends->output[1], F_SETFL, 0) < 0 || /* only our end must not block */
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends->report) < 0 ||
 	    pipe2(ends->notices, O_CLOEXEC | O_NONBLOCK) < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends->control) < 0)
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends->control) < 0 ||
+	    setsockopt(ends->control[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0)
 		return err_set(err, ERR_SYSTEM, "open the pipes of %s", self->name);
-	ends->connection = connfile_memfd(&connection, err);
-	return ends->connection < 0 ? -1 : 0;
+	return 0;
+}
+
+/* The first message that the supervisor reads: it waits there for it already. */
+static int send_plan(struct ends *ends, struct kernel *self,
+		     const struct walls_kernel *seen, const struct walls_view *view,
+		     struct err *err)
+{
+	owned(buf_finish) struct buf plan = {0};
+
+	if (walls_plan(self->place->walls, seen, view, &plan, err) < 0)
+		return -1;
+	if (send(ends->control[0], plan.data, plan.size, MSG_NOSIGNAL) < 0)
+		return err_set(err, ERR_SYSTEM, "tell the plan of %s", self->name);
+	return 0;
+}
+
+/* Its runtime directory, and what lies in it from the start. */
+static int make_own(const struct kernel *self, uid_t owner, struct err *err)
+{
+	owned(free_text) char *tmp = xasprintf("%s/tmp", self->runtime_dir);
+	const char *root = self->place->runtime_dir;
+
+	if (walls_give(owner, self->runtime_dir, root, err) < 0)
+		return -1;
+	if (mkdir(tmp, 0700) < 0)
+		return err_set(err, ERR_SYSTEM, "make %.150s", tmp);
+	return walls_give(owner, tmp, root, err);
 }
 
 static int watch(struct kernel *self, int *end, int *fd, loop_fn *fn,
@@ -227,8 +306,24 @@ int kernel_start(struct kernel *self, const struct kernel_begin *begin, struct e
 	const char *const argv[] = {paths->supervisor, self->runtime_dir, paths->python,
 				    paths->pyside, NULL};
 
-	if (open_ends(&ends, self, begin, err) < 0)
+	const struct walls_kernel seen = {
+	    .workdir = begin->workdir,
+	    .home = begin->home,
+	    .runtime_dir = self->runtime_dir,
+	    .store = begin->snapshot ? begin->snapshot->store : NULL,
+	    .spool = begin->snapshot ? begin->snapshot->spool : NULL,
+	    .number = self->number,
+	    .owner = begin->owner,
+	};
+	struct walls_view view;
+
+	walls_view(self->place->walls, &seen, &view);
+	if (make_own(self, begin->owner, err) < 0 || open_ends(&ends, self, err) < 0 ||
+	    open_connection(&ends, self, begin, &view, err) < 0 ||
+	    send_plan(&ends, self, &seen, &view, err) < 0)
 		return -1;
+	owned(launch_env_destroy) char **env =
+	    walls_env(self->place->walls, &view, self->place->env);
 	self->notices = ends.notices[1];
 	ends.notices[1] = -1; /* handed over */
 	if (begin->snapshot)
@@ -238,8 +333,7 @@ int kernel_start(struct kernel *self, const struct kernel_begin *begin, struct e
 			   ends.notices[0]};
 	const struct launch what = {
 	    .argv = argv,
-	    .env = (const char *const *)(uintptr_t)self->place->env,
-	    .cwd = begin->workdir,
+	    .env = (const char *const *)(uintptr_t)env,
 	    .fds = fds,
 	    .fd_count = COUNT_OF(fds),
 	};

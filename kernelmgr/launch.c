@@ -320,6 +320,16 @@ char **launch_env(const char *python, char *const ours[])
 	return env;
 }
 
+const char *launch_env_get(char *const env[], const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *env; env++)
+		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+			return *env + len + 1;
+	return NULL;
+}
+
 void launch_env_destroy(char ***env)
 {
 	char **dead = take(env);

@@ -21,8 +21,9 @@
 struct launch_paths {
 	/* beside the program */
 	char supervisor[PATH_MAX], image[PATH_MAX], store[PATH_MAX];
-	char pyside[PATH_MAX]; /* ../pyside or ../share/vivarium/pyside */
-	char python[PATH_MAX]; /* the kernels' interpreter */
+	char pyside[PATH_MAX];      /* ../pyside or ../share/vivarium/pyside */
+	char python[PATH_MAX];      /* the kernels' interpreter */
+	char python_dirs[PATH_MAX]; /* what it needs outside /usr; tabs between */
 };
 /* Fails if a part is missing.  The interpreter is left to launch_find_python(). */
 int launch_find(struct launch_paths *out, struct err *err) must_check;
@@ -63,5 +64,7 @@ void launch_sweep_orphans(struct loop *loop);
  * owns the list and its texts: launch_env_destroy(). */
 char **launch_env(const char *python, char *const ours[]);
 void launch_env_destroy(char ***env);
+/* The value of one variable in an environment, or NULL. */
+const char *launch_env_get(char *const env[], const char *name);
 
 #endif

@@ -56,6 +56,7 @@ struct daemon {
 	char **kernel_env;
 	struct loop *loop;
 	void *zmq;
+	struct walls walls;
 	struct workspace_place place;
 	struct workspaces *workspaces;
 	struct journal *journal;
@@ -250,7 +251,6 @@ static void plan_stores(struct daemon *self)
 static int start(struct daemon *self, char *const env[], struct err *err)
 {
 	if (config_check_exposure(&self->config, err) < 0 ||
-	    config_check_users(&self->config, false, err) < 0 ||
 	    config_check_tls(&self->config, err) < 0 ||
 	    config_check_outside(&self->config, err) < 0 ||
 	    tokens_open(&self->tokens, &self->config, err) < 0 ||
@@ -262,13 +262,18 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 	self->kernel_env = launch_env(self->paths.python, env);
 	self->zmq = zsock_context_create();
 	launch_adopt_orphans();
-	if (open_directories(self, err) < 0 || watch_signals(self, err) < 0)
+	if (open_directories(self, err) < 0 ||
+	    walls_decide(&self->walls, &self->config, &self->paths, self->kernel_env,
+			 self->runtime_dir, self->state_dir, err) < 0 ||
+	    config_check_users(&self->config, walls_apart(&self->walls), err) < 0 ||
+	    watch_signals(self, err) < 0)
 		return -1;
 	self->place.config = &self->config;
 	self->place.journal = self->journal;
 	self->place.kernels = (struct kernel_place){.loop = self->loop,
 						    .zmq = self->zmq,
 						    .paths = &self->paths,
+						    .walls = &self->walls,
 						    .env = self->kernel_env,
 						    .runtime_dir = self->runtime_dir};
 	plan_stores(self);
@@ -300,6 +305,7 @@ static void finish(struct daemon *self)
 	if (self->runtime_dir[0])
 		state_runtime_close(self->runtime_dir, &self->runtime_lock);
 	close_fd(&self->state_lock);
+	walls_finish(&self->walls);
 	launch_env_destroy(&self->kernel_env);
 	tokens_close(&self->tokens);
 }
@@ -341,6 +347,7 @@ static int serve(struct daemon *self, char *const env[])
 
 	self->runtime_lock = self->state_lock = -1;
 	raise_file_limit();
+	prctl(PR_SET_DUMPABLE, 0); /* what we know is not for our kernels */
 	if (start(self, env, &err) < 0) {
 		log_error("vivarium", "cannot start: %s", err.msg);
 		finish(self);
@@ -349,6 +356,7 @@ static int serve(struct daemon *self, char *const env[])
 	log_info("vivarium", "version %s, work directory %s, kernels by %s",
 		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
 	warn_of_settings(&self->config);
+	walls_log(&self->walls);
 	bool v6 = strchr(self->config.host, ':') != NULL;
 	log_info("vivarium", "ready http%s://%s%s%s:%d/mcp",
 		 self->config.tls_cert[0] ? "s" : "", v6 ? "[" : "", self->config.host,

@@ -251,6 +251,8 @@ static int start(struct proof *self, const json_t *answer, struct err *err)
 	    .moved_from = moved_from[0] ? moved_from : NULL,
 	};
 	const struct kernel_begin begin = {.workdir = workspace->dir,
+					   .home = workspace->home,
+					   .owner = workspace->owner,
 					   .cell = (long long)workspace->cells + 1,
 					   .snapshot = &snapshot};
 

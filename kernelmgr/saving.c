@@ -33,7 +33,8 @@ int saving_open(struct workspace *self, struct err *err)
 
 	if (!config->persist || config->durability == DURABILITY_OFF)
 		return 0;
-	return store_create(&self->saving.store, &self->place->stores, self->name, err);
+	return store_create(&self->saving.store, &self->place->stores, self->name,
+			    self->owner, err);
 }
 
 void saving_close(struct workspace *self)

@@ -150,6 +150,19 @@ int state_secret(const char *state_dir, const char *name, void *out, size_t size
 	return make_secret(path, out, size, err);
 }
 
+int state_home(char out[PATH_MAX], const char *state_dir, const char *workspace,
+	       struct err *err)
+{
+	int len = (int)strcspn(workspace, "@"); /* a branch has that of its workspace */
+
+	if (snprintf(out, PATH_MAX, "%s/homes/%.*s", state_dir, len, workspace) >=
+	    PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return err_set(err, ERR_SYSTEM, "make %.150s/homes", state_dir);
+	}
+	return make_directories(out, err);
+}
+
 /* ---- the runtime directory ---- */
 
 /* A lock that can be had belongs to a daemon that is gone. */

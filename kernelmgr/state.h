@@ -27,6 +27,10 @@ int state_lock(const char *state_dir, int *lock, struct err *err) must_check;
  * that is renamed into place whole. */
 int state_secret(const char *state_dir, const char *name, void *out, size_t size,
 		 struct err *err) must_check;
+/* The home directory of a workspace's kernels and of its branches', made if it is
+ * missing. */
+int state_home(char out[PATH_MAX], const char *state_dir, const char *workspace,
+	       struct err *err) must_check;
 
 /* Makes a directory of mode 0700 for this run's sockets below $XDG_RUNTIME_DIR or
  * /tmp, and removes those of daemons that were killed.  *lock stays open (and locked)

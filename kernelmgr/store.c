@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "kernelmgr/names.h"
+#include "kernelmgr/walls.h"
 #include "wire/buf.h"
 #include "wire/json.h"
 #include "wire/log.h"
@@ -37,18 +38,20 @@ struct store {
 	struct loop_watch *watch;
 	int socket; /* borrowed from watch */
 	struct buf in, out;
+	uid_t owner;             /* user id of the helper; 0 the daemon's */
 	bool resting;            /* ends its helper with the last answer */
 	STAILQ_HEAD(, job) jobs; /* job::link; sent or in out, oldest first */
 	struct loop_timer sending;
 };
 
 int store_create(struct store **out, const struct store_place *place,
-		 const char *workspace, struct err *err)
+		 const char *workspace, uid_t owner, struct err *err)
 {
 	owned(store_destroy) struct store *self = xcalloc(1, sizeof *self);
 
 	STAILQ_INIT(&self->jobs);
 	self->place = place;
+	self->owner = owner;
 	snprintf(self->workspace, sizeof self->workspace, "%s", workspace);
 	if (snprintf(self->dir, sizeof self->dir, "%s/snapshots/%s", place->state_dir,
 		     workspace) >= (int)sizeof self->dir - 64)
@@ -212,14 +215,16 @@ static void queue(struct store *self, json_t *text, store_done_fn *done, void *a
 	json_decref(text);
 }
 
-/* mkdir snapshots/; the rest is the helper's. */
-static int make_parent(const struct store *self, struct err *err)
+int store_make_dir(const struct store_place *place, const char *workspace, uid_t owner,
+		   struct err *err)
 {
-	owned(free_text) char *path = xasprintf("%s/snapshots", self->place->state_dir);
+	owned(free_text) char *parent = xasprintf("%s/snapshots", place->state_dir);
+	owned(free_text) char *dir = xasprintf("%s/%s", parent, workspace);
 
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return err_set(err, ERR_SYSTEM, "make %.150s", path);
-	return 0;
+	if ((mkdir(parent, 0700) < 0 && errno != EEXIST) ||
+	    (mkdir(dir, 0700) < 0 && errno != EEXIST))
+		return err_set(err, ERR_SYSTEM, "make %.150s", dir);
+	return walls_give(owner, dir, place->state_dir, err);
 }
 
 static void on_started(const json_t *text, void *arg)
@@ -238,7 +243,7 @@ static int start_helper(struct store *self, struct err *err)
 	char key[2 * STORE_KEY_SIZE + 1];
 	int ends[2];
 
-	if (make_parent(self, err) < 0)
+	if (store_make_dir(self->place, self->workspace, self->owner, err) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, ERR_SYSTEM, "open a socket");
@@ -258,10 +263,11 @@ static int start_helper(struct store *self, struct err *err)
 		return -1;
 	sodium_bin2hex(key, sizeof key, self->place->key, sizeof self->place->key);
 	queue(self,
-	      json_pack("{ss ss ss ss sI sI}", "do", "start", "dir", self->dir,
+	      json_pack("{ss ss ss ss sI sI sI}", "do", "start", "dir", self->dir,
 			"workspace", self->workspace, "key", key, "keep",
 			(json_int_t)self->place->keep, "max_bytes",
-			(json_int_t)self->place->max_bytes),
+			(json_int_t)self->place->max_bytes, "owner",
+			(json_int_t)self->owner),
 	      on_started, self);
 	sodium_memzero(key, sizeof key);
 	return 0;

@@ -27,9 +27,10 @@ struct store_place { /* what all stores of the daemon share; outlives them */
 };
 
 struct store;
-/* Starts nothing, touches no disk.  Borrows place.  Fails if a path is too long. */
+/* Starts nothing, touches no disk.  Borrows place.  owner: user id that its helper
+ * takes; 0 the daemon's.  Fails if a path is too long. */
 int store_create(struct store **out, const struct store_place *place,
-		 const char *workspace, struct err *err) must_check;
+		 const char *workspace, uid_t owner, struct err *err) must_check;
 /* Answers that are due do not come any more; jobs that were sent are still done. */
 void store_destroy(struct store **self);
 
@@ -45,6 +46,9 @@ bool store_busy(const struct store *self);
 /* Ends the helper once it has done what it was asked; the next job starts another. */
 void store_rest(struct store *self);
 
+/* Makes the directory of a workspace's saved states, for the owner if there is one. */
+int store_make_dir(const struct store_place *place, const char *workspace, uid_t owner,
+		   struct err *err) must_check;
 /* The workspace's directory there, and its spool. */
 const char *store_dir(const struct store *self);
 

@@ -8,6 +8,7 @@
  * when the job failed, and "words" when there is something to tell the user.  Ends with
  * its socket.
  */
+#include <grp.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "kernelmgr/depot.h"
+#include "kernelmgr/landlock.h"
 #include "wire/json.h"
 #include "wire/mem.h"
 
@@ -40,6 +42,30 @@ static uint64_t number_of(const json_t *job, const char *key)
 	return number > 0 ? (uint64_t)number : 0;
 }
 
+/* What comes from the kernel is read here: so this process can do little, too.  In tier
+ * U it is the kernel's user, whose files these are. */
+static int give_up_rights(const json_t *job, struct err *err)
+{
+	uid_t owner = (uid_t)number_of(job, "owner");
+	owned(free_text) char *above = xstrdup(json_text(job, "dir", ""));
+	int rules;
+
+	if (owner && (setgroups(0, NULL) < 0 || setresgid(owner, owner, owner) < 0 ||
+		      setresuid(owner, owner, owner) < 0))
+		return err_set(err, ERR_SYSTEM, "become user %u", (unsigned)owner);
+	prctl(PR_SET_DUMPABLE, 0); /* it holds the key */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_set(err, ERR_SYSTEM, "set no_new_privs");
+	if (landlock_abi() == 0)
+		return 0;
+	*strrchr(above, '/') = '\0'; /* a branch is a directory beside it */
+	rules = landlock_begin(true);
+	if (rules < 0 || landlock_allow(rules, above, LANDLOCK_CHANGE) < 0 ||
+	    landlock_enter(rules) < 0)
+		return err_set(err, ERR_SYSTEM, "enter Landlock");
+	return 0;
+}
+
 static int do_start(struct store_job *self, struct err *err)
 {
 	unsigned char key[DEPOT_KEY_SIZE];
@@ -53,6 +79,8 @@ static int do_start(struct store_job *self, struct err *err)
 	if (sodium_hex2bin(key, sizeof key, hex, strlen(hex), NULL, &size, NULL) < 0 ||
 	    size != sizeof key)
 		return err_set(err, ERR_ARGUMENT, "key is not %zu bytes", sizeof key);
+	if (give_up_rights(self->job, err) < 0)
+		return -1;
 	return depot_open(&the_depot, json_text(self->job, "dir", ""),
 			  json_text(self->job, "workspace", ""), key, &limits,
 			  &opening_words, err);

@@ -3,12 +3,14 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +33,23 @@ static pid_t parent_of(const char *pid)
 	return end && sscanf(end, ") %*c %d", &ppid) == 1 ? ppid : 0;
 }
 
+/* A child may have another id, and we no right to kill what is not ours but one to
+ * become its owner (tier U). */
+static void kill_as_owner(pid_t pid, const char *name)
+{
+	char path[64];
+	struct stat st;
+
+	if (kill(pid, SIGKILL) == 0 || errno != EPERM)
+		return;
+	snprintf(path, sizeof path, "/proc/%.20s", name);
+	if (stat(path, &st) < 0 || setresuid((uid_t)-1, st.st_uid, (uid_t)-1) < 0)
+		return;
+	kill(pid, SIGKILL);
+	if (setresuid((uid_t)-1, getuid(), (uid_t)-1) < 0)
+		abort();
+}
+
 int sweep_children(bool (*spare)(pid_t pid))
 {
 	DIR *proc = opendir("/proc");
@@ -46,7 +65,7 @@ int sweep_children(bool (*spare)(pid_t pid))
 		    parent_of(entry->d_name) != self || (spare && spare(pid)))
 			continue;
 		found++;
-		kill(pid, SIGKILL);
+		kill_as_owner(pid, entry->d_name);
 		waitpid(pid, NULL, WNOHANG);
 	}
 	closedir(proc);

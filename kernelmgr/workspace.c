@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "kernelmgr/workspace.h"
+#include "kernelmgr/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,18 @@ enum {
 
 static void pump(void *arg);
 
+/* To the user id of its kernels, where it has one. */
+static int give_directories(struct workspace *self, struct err *err)
+{
+	const struct workspace_place *place = self->place;
+
+	if (walls_owner(place->kernels.walls, self->name, &self->owner, err) < 0 ||
+	    walls_give(self->owner, self->dir, place->config->workdir, err) < 0 ||
+	    walls_give(self->owner, self->home, place->stores.state_dir, err) < 0)
+		return -1;
+	return 0;
+}
+
 int workspace_create(struct workspace **out, struct workspace_place *place,
 		     const char *name, const char *dir, struct err *err)
 {
@@ -30,7 +43,9 @@ int workspace_create(struct workspace **out, struct workspace_place *place,
 	TAILQ_INIT(&self->finishing);
 	snprintf(self->name, sizeof self->name, "%s", name);
 	snprintf(self->dir, sizeof self->dir, "%s", dir);
-	if (files_open(&self->files, dir, err) < 0 || saving_open(self, err) < 0)
+	if (state_home(self->home, place->stores.state_dir, name, err) < 0 ||
+	    files_open(&self->files, dir, err) < 0 || give_directories(self, err) < 0 ||
+	    saving_open(self, err) < 0)
 		return err_wrap(err, "workspace %s", name);
 	journal_tell_lost(place->journal, name, self->saving.store != NULL,
 			  &self->notice);
@@ -279,6 +294,8 @@ int workspace_start_kernel(struct workspace *self,
 					   .dead = on_dead,
 					   .arg = self};
 	const struct kernel_begin begin = {.workdir = self->dir,
+					   .home = self->home,
+					   .owner = self->owner,
 					   .cell = (long long)self->cells + 1,
 					   .snapshot = snapshot};
 

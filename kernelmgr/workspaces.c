@@ -196,6 +196,11 @@ bool workspaces_busy(const struct workspaces *self)
 	return self->place->proof != NULL;
 }
 
+const struct walls *workspaces_walls(const struct workspaces *self)
+{
+	return self->place->kernels.walls;
+}
+
 struct workspaces_count workspaces_count(const struct workspaces *self)
 {
 	struct workspaces_count count = {.workspaces = self->count};

@@ -57,5 +57,7 @@ struct workspaces_count {
 	size_t workspaces, kernels, calls;
 };
 struct workspaces_count workspaces_count(const struct workspaces *self);
+/* Around their kernels. */
+const struct walls *workspaces_walls(const struct workspaces *self);
 
 #endif

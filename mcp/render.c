@@ -296,6 +296,8 @@ static void build_footer(struct buf *text, const struct outcome *outcome,
 		files_show_list(text, outcome->wrote, FILES_SHOWN);
 		buf_text(text, "\n");
 	}
+	if (outcome->walls[0])
+		buf_printf(text, "walls: %s\n", outcome->walls);
 	buf_text(text, "workspace: ");
 	files_show_summary(text, outcome->workspace, NEWEST_SHOWN);
 }

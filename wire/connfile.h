@@ -24,7 +24,7 @@ struct connfile_snapshot {
 	bool always;            /* a cell's answer waits until it is on disk */
 	uint64_t generation;    /* the last number used */
 	uint64_t namespace_max; /* bytes; 0: no limit */
-	const char *manifest;   /* what to begin with; NULL: an empty namespace */
+	const char *manifest;   /* in store: what to begin with; NULL: nothing */
 	const json_t *skip;     /* names not to restore; NULL: none */
 	const char *moved_from; /* where the files were, if they are copies; NULL */
 };

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from .cells import Cells
@@ -284,10 +284,24 @@ def pack(message: Any) -> bytes:
     return clean(text).encode()
 
 
+def show_own_packages() -> None:
+    """What `pip install` puts into the workspace's home, where the interpreter's packages are
+    not ours to change: before those, so that a newer version counts."""
+    own = os.environ.get("PIP_TARGET")
+    if not own or os.environ.get("PYTHONPATH"):
+        return
+    with suppress(OSError):  # Python would remember that it was not there
+        os.makedirs(own, exist_ok=True)
+    os.environ["PYTHONPATH"] = own  # for the programs that it starts
+    packages = (i for i, path in enumerate(sys.path) if path.endswith("-packages"))
+    sys.path.insert(next(packages, len(sys.path)), own)
+
+
 def main(launch: Launch) -> None:
     sys.argv = [""]
     own = os.path.dirname(os.path.dirname(__file__))
     sys.path[:] = [path for path in sys.path if path != own] + [own]  # last: it hides nothing
+    show_own_packages()
     config = Config()
     config.HistoryManager.enabled = False
     config.Kernel._execute_sleep = 0.0

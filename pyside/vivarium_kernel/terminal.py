@@ -8,6 +8,7 @@ ends, nothing is kept, and an interrupt has no moment in which it finds nothing 
 import codecs
 import math
 import signal
+import subprocess
 import termios
 import time
 from contextlib import suppress
@@ -46,7 +47,10 @@ def run(shell: str, command: str) -> int:
             print(decoder.decode(data), end="", flush=True)
 
     try:
-        child = pexpect.spawn(shell, ["-c", command], preexec_fn=prepare)
+        try:
+            child = pexpect.spawn(shell, ["-c", command], preexec_fn=prepare)
+        except OSError:  # walls without terminals of our own
+            return run_piped(shell, command)
         child.ptyproc.delayafterclose = 0
         forward(math.inf)
         child.wait()  # it may have closed its output and gone on
@@ -64,6 +68,38 @@ def run(shell: str, command: str) -> int:
     print(decoder.decode(b"", True), end="", flush=True)
     if child.signalstatus is not None:
         return -int(child.signalstatus)
-    # More than 128 is how a shell tells of a command that a signal ended.
-    status = int(child.exitstatus or 0)
+    return told_by_shell(int(child.exitstatus or 0))
+
+
+def told_by_shell(status: int) -> int:
+    """More than 128 is how a shell tells of a command that a signal ended."""
     return status if status <= 128 else 128 - status
+
+
+def run_piped(shell: str, command: str) -> int:
+    """The same through a pipe; the command is in our process group, so that an interrupt
+    reaches both."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    child = subprocess.Popen(
+        [shell, "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+    )
+    assert child.stdout is not None
+    try:
+        while data := child.stdout.read(READ_SIZE):
+            print(decoder.decode(data), end="", flush=True)
+        child.wait()
+    except KeyboardInterrupt:
+        with suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+            child.wait(LEAVE_S)
+        child.kill()
+        child.wait()
+        if child.returncode >= 0:  # it was not the interrupt that ended it
+            raise
+    finally:
+        child.stdout.close()
+    print(decoder.decode(b"", True), end="", flush=True)
+    return told_by_shell(child.returncode)

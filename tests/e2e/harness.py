@@ -110,7 +110,10 @@ class Daemon:
         args: Sequence[str] = (),
         runtime: Path | None = None,
         program: Path = PROGRAM,
+        user: int | None = None,
+        before: Callable[[], None] | None = None,
     ) -> None:
+        """user: whom to run it as; before: what to do before its exec."""
         self.token = secrets.token_hex(8)
         self.work = home / "work"
         self.state = home / "state"
@@ -150,6 +153,10 @@ class Daemon:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                user=user,
+                group=user,
+                extra_groups=None if user is None else [],
+                preexec_fn=before,  # noqa: PLW1509 (a few system calls)
             )
         wait_until(self._is_ready_or_gone, 20, "the line that says ready")
         found = READY.search(self.log())
@@ -187,7 +194,11 @@ class Daemon:
         wait_until(lambda: not is_alive(pid), 10)
 
     def supervisor_pid(self) -> int:
-        return parent_of(self.kernel_pid())
+        """The one that is our child; process 1 of a kernel's namespaces may lie below it."""
+        pid = parent_of(self.kernel_pid())
+        while parent_of(pid) not in (0, 1, self.pid):
+            pid = parent_of(pid)
+        return pid
 
     def family(self) -> list[int]:
         """All live processes that descend from this daemon, whoever their parent is now."""

@@ -52,7 +52,13 @@ def test_a_branch_has_variables_and_files_and_both_go_on(client: Client) -> None
     assert read.text.startswith("one")
 
 
-def test_a_branch_works_on_its_own_files_wherever_the_session_was(client: Client) -> None:
+@pytest.mark.parametrize(
+    ("walls", "place"), [("require:N", "sub"), ("off", ".branches/default@b/sub")]
+)
+def test_a_branch_works_on_its_own_files_wherever_the_session_was(
+    start: type_of_start, walls: str, place: str
+) -> None:
+    client = start(env={**TOOLS, "VIVARIUM_WALLS": walls}).client()
     client.run("import os, sys; os.mkdir('sub'); os.chdir('sub'); sys.path.insert(0, os.getcwd())")
     client.call("branch", name="b")
     code = (
@@ -60,7 +66,7 @@ def test_a_branch_works_on_its_own_files_wherever_the_session_was(client: Client
     )
     top = client.run("top = os.path.dirname(os.getcwd()); top").data["result"]
     result = client.run(f"top = {top}\n{code}", branch="b")
-    assert result.data["result"] == "('.branches/default@b/sub', True)"
+    assert result.data["result"] == f"('{place}', True)"
     assert files_of(client) == []
     assert files_of(client, branch="b") == ["sub/mine"]
     client.run("os.chdir(top)", branch="b")  # on purpose: from now on that is where it is
@@ -136,14 +142,19 @@ def test_a_branch_of_a_dead_kernel_and_of_nothing(daemon: Daemon, client: Client
     assert client.run("x", branch="later").data["result"] == "1"
 
 
-def test_a_kernel_of_a_branch_that_dies_comes_back_there(daemon: Daemon, client: Client) -> None:
+@pytest.mark.parametrize(("walls", "place"), [("require:N", "workspace"), ("off", "default@b")])
+def test_a_kernel_of_a_branch_that_dies_comes_back_there(
+    start: type_of_start, walls: str, place: str
+) -> None:
+    daemon = start(env={**TOOLS, "VIVARIUM_WALLS": walls})
+    client = daemon.client()
     client.run("x = 1")
     client.call("branch", name="b")
     client.run("x = 2", branch="b")
     wait_until(lambda: daemon.saved_upto("default@b") == 2)
     os.kill(daemon.kernel_pid(), signal.SIGKILL)
     result = client.run("import os; x, os.path.basename(os.getcwd())", branch="b")
-    assert result.data["result"] == "(2, 'default@b')"
+    assert result.data["result"] == f"(2, '{place}')"
     assert "killed by signal 9" in result.text
 
 

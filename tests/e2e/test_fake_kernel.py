@@ -7,13 +7,14 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import type_of_start
+from conftest import FAKE, type_of_start
 from fake_kernel import NORMAL
 from harness import Client
 
@@ -38,6 +39,7 @@ def scripted(start: type_of_start, fake_python: Path, tmp_path: Path) -> Scripte
         work = tmp_path / "d" / "work"
         work.mkdir(parents=True)
         (work / "fake.json").write_text(json.dumps({"requests": requests, "starts": starts}))
+        settings.setdefault("VIVARIUM_READ_DIRS", f"{FAKE.parent}:{sys.prefix}")
         daemon = start(env={"VIVARIUM_PYTHON": str(fake_python), **settings})
         client = daemon.client()
         client.daemon = daemon

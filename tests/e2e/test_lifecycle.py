@@ -120,7 +120,8 @@ def test_nothing_outlives_a_killed_daemon_and_the_next_one_cleans_up(start: type
     first = start()
     first.client().run(GRANDCHILD)
     wait_until(lambda: len(sleepers(first)) == 2)
-    assert len(first.family()) == 4  # supervisor, kernel, two sleepers
+    kernel = first.kernel_pid()
+    assert {first.supervisor_pid(), kernel, *sleepers(first)} <= set(first.family())
     first.kill()
     first.check_no_family(2)
     (stale,) = first.runtime_dirs()
@@ -325,7 +326,7 @@ def test_includes_go_down_only() -> None:
             if source == REPO / "kernelmgr" / "main.c":
                 continue
             for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', source.read_text(), re.M):
-                if name.partition("/")[0] not in allowed:
+                if name.partition("/")[0] not in allowed and not name.endswith(".inc"):
                     upward.append(f"{room}/{source.name}: {name}")
     assert upward == []
 

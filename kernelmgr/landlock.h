@@ -1,0 +1,37 @@
+/*
+ * landlock - the kernel's own file and network rules for one process and all that it
+ * starts, from ABI 1 to 9 (docs.kernel.org/userspace-api/landlock.html).  Debian 12's
+ * header ends at ABI 2, so the structures are spelled out here.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef KERNELMGR_LANDLOCK_H
+#define KERNELMGR_LANDLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum landlock_may {                   /* what a path below a rule may be used for */
+		    LANDLOCK_LOOK,    /* read files, list directories */
+		    LANDLOCK_RUN,     /* the same, and execute */
+		    LANDLOCK_CHANGE,  /* all that a workspace needs: no device nodes */
+		    LANDLOCK_DEVICES, /* read, write and control devices that are there
+				       */
+		    LANDLOCK_DROP, /* make and use files of known names, without listing
+				    */
+};
+
+/* The ABI that the running kernel has; 0: none. */
+int landlock_abi(void);
+/* Begins a set of rules: nothing is allowed yet.  connect: TCP connections need a rule
+ * too (ABI 4 and newer).  Returns its descriptor, or -1 and errno. */
+int landlock_begin(bool connect);
+/* -1 and errno if the path cannot be opened. */
+int landlock_allow(int rules, const char *path, enum landlock_may may);
+/* Connections to this TCP port, wherever to. */
+int landlock_allow_port(int rules, uint16_t port);
+/* Puts this thread, and whatever it starts, behind the rules for good; needs
+ * no_new_privs.  Closes rules. */
+int landlock_enter(int rules);
+
+#endif

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+/* Which walls this machine allows: found out by building them around a Python. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernelmgr/landlock.h"
+#include "kernelmgr/sweep.h"
+#include "kernelmgr/walls.h"
+#include "wire/log.h"
+#include "wire/loop.h"
+#include "wire/mem.h"
+
+enum { TRY_US = 20 * 1000 * 1000, READ_SIZE = 4096 };
+
+struct
+try {
+	struct loop *loop;
+	struct child *child;
+	struct loop_timer deadline;
+};
+
+static void on_ended(int status, void *arg)
+{
+	(void)status;
+	loop_stop(((struct try *)arg)->loop);
+}
+
+static void on_deadline(void *arg)
+{
+	child_kill(((struct try *)arg)->child);
+}
+
+/* What the supervisor told: 0 if the program ran and ended well. */
+static int read_verdict(int control, struct err *err)
+{
+	char text[256];
+	ssize_t len;
+	int status;
+
+	while ((len = recv(control, text, sizeof text - 1, MSG_DONTWAIT)) > 0) {
+		text[len] = '\0';
+		if (strncmp(text, "failed ", 7) == 0)
+			return err_set(err, ERR_CONFIG, "%.200s", text + 7);
+		if (sscanf(text, "end %d", &status) == 1)
+			return status == 0 ? 0
+					   : err_set(err, ERR_CONFIG,
+						     "Python does not start behind it "
+						     "(wait status %d)",
+						     status);
+	}
+	return err_set(err, ERR_CONFIG, "nothing was heard of a kernel behind it");
+}
+
+/* Runs Python behind the walls of a plan. */
+static int run(const struct launch_paths *paths, char *const env[], const char *dir,
+	       const struct buf *plan, struct err *err)
+{
+	owned(loop_destroy) struct loop *loop = NULL;
+	owned(close_fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int control[2];
+
+	if (null < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+		return err_set(err, ERR_SYSTEM, "open a socket");
+	owned(close_fd) int ours = control[0];
+	owned(close_fd) int theirs = control[1];
+	if (send(ours, plan->data, plan->size, MSG_NOSIGNAL) < 0)
+		return err_set(err, ERR_SYSTEM, "tell the plan");
+	if (loop_create(&loop, READ_SIZE, err) < 0)
+		return -1;
+	struct try try = {.loop = loop};
+	const struct launch what = {
+	    .argv = (const char *const[]){paths->supervisor, dir, paths->python, "-c",
+					  "pass", NULL},
+	    .env = (const char *const *)(uintptr_t)env,
+	    .fds = (const int[]){null, null, null, theirs, null, null, null},
+	    .fd_count = 7,
+	};
+	if (launch_child(&try.child, loop, &what, on_ended, &try, err) < 0)
+		return -1;
+	close_fd(&theirs);
+	loop_timer_start(loop, &try.deadline, TRY_US, on_deadline, &try);
+	loop_run(loop);
+	loop_timer_stop(&try.deadline);
+	return read_verdict(ours, err);
+}
+
+static int make_dir(char out[PATH_MAX], const char *above, const char *name,
+		    struct err *err)
+{
+	if (snprintf(out, PATH_MAX, "%s/%s", above, name) >= PATH_MAX ||
+	    (mkdir(out, 0700) < 0 && errno != EEXIST))
+		return err_set(err, ERR_SYSTEM, "make %.150s", out);
+	return 0;
+}
+
+/* In directories that stand for a kernel's own, beside where theirs will be. */
+static int try_walls(const struct walls *self, char *const env[],
+		     const char *runtime_dir, const char *state_dir, struct err *err)
+{
+	owned(buf_finish) struct buf plan = {0};
+	char dir[PATH_MAX], home[PATH_MAX], tmp[PATH_MAX];
+	struct walls_view view;
+
+	if (make_dir(dir, runtime_dir, "try", err) < 0 ||
+	    make_dir(tmp, dir, "tmp", err) < 0 ||
+	    make_dir(home, state_dir, "try", err) < 0)
+		return -1;
+	struct walls_kernel kernel = {
+	    .workdir = self->config->workdir, .home = home, .runtime_dir = dir};
+	if (walls_owner(self, "-", &kernel.owner, err) < 0 ||
+	    walls_give(kernel.owner, dir, runtime_dir, err) < 0 ||
+	    walls_give(kernel.owner, tmp, runtime_dir, err) < 0 ||
+	    walls_give(kernel.owner, home, state_dir, err) < 0)
+		return -1;
+	if (kernel.owner) /* the work directory is given to a workspace */
+		kernel.workdir = home;
+	walls_view(self, &kernel, &view);
+	int rc = walls_plan(self, &kernel, &view, &plan, err);
+	if (rc == 0)
+		rc = run(self->paths, env, dir, &plan, err);
+	sweep_tree(dir);
+	sweep_tree(home);
+	return rc;
+}
+
+/* ---- who kernels are ---- */
+
+static int write_names(const struct walls *self, const char *name, struct err *err)
+{
+	bool users = strcmp(name, "passwd") == 0;
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof path, "%s/%s", self->identity, name);
+	FILE *file = fopen(path, "we");
+	if (!file)
+		return err_set(err, ERR_SYSTEM, "write %.150s", path);
+	for (int i = 0; i < (self->become ? WALLS_IDS : 1); i++) {
+		int id = self->become ? WALLS_FIRST_ID + i : WALLS_APPEAR_ID;
+
+		if (users)
+			fprintf(file, "kernel:x:%d:%d::" WALLS_HOME ":/bin/sh\n", id,
+				id);
+		else
+			fprintf(file, "kernel:x:%d:\n", id);
+	}
+	fprintf(file, users ? "root:x:0:0::/:/bin/false\n"
+			      "nobody:x:65534:65534::/:/bin/false\n"
+			    : "root:x:0:\nnogroup:x:65534:\n");
+	if (fchmod(fileno(file), 0644) < 0 || fclose(file) != 0)
+		return err_set(err, ERR_SYSTEM, "write %.150s", path);
+	return 0;
+}
+
+/* ---- which tier ---- */
+
+/* A process of the machine's own root, not of a container's. */
+static bool is_real_root(void)
+{
+	unsigned inside, outside, count;
+	bool all = false;
+
+	FILE *map = fopen("/proc/self/uid_map", "re");
+	if (map) {
+		all = fscanf(map, "%u %u %u", &inside, &outside, &count) == 3 &&
+		      count == 4294967295u;
+		fclose(map);
+	}
+	return geteuid() == 0 && all;
+}
+
+struct candidate {
+	char tier;
+	bool become;
+};
+
+static int try_candidate(struct walls *self, const struct candidate *candidate,
+			 char *const env[], const char *runtime_dir,
+			 const char *state_dir, struct err *err)
+{
+	self->tier = candidate->tier;
+	self->become = candidate->become;
+	if (self->tier == 'U' && owners_open(&self->owners, state_dir, err) < 0)
+		return -1;
+	if (self->tier == 'L' && landlock_abi() == 0)
+		return err_set(err, ERR_CONFIG, "this Linux has no Landlock");
+	if (write_names(self, "passwd", err) < 0 || write_names(self, "group", err) < 0)
+		return -1;
+	return try_walls(self, env, runtime_dir, state_dir, err);
+}
+
+static bool is_asked(int64_t asked, char tier)
+{
+	return asked == WALLS_AUTO || (asked == WALLS_N && tier == 'N') ||
+	       (asked == WALLS_U && tier == 'U') || (asked == WALLS_L && tier == 'L');
+}
+
+/* ---- the network ---- */
+
+static const char *proxy_of(char *const env[])
+{
+	static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "http_proxy",
+					    "HTTP_PROXY"};
+	const char *found = NULL;
+
+	for (size_t i = 0; i < COUNT_OF(names) && !found; i++)
+		found = launch_env_get(env, names[i]);
+	return found && found[0] ? found : NULL;
+}
+
+static int decide_network(struct walls *out, char *const env[], struct err *err)
+{
+	const char *proxy = proxy_of(env);
+
+	out->network = (enum network)out->config->network;
+	if (out->network == NETWORK_AUTO)
+		out->network = proxy ? NETWORK_PROXY : NETWORK_HOST;
+	if (out->network == NETWORK_PROXY && !proxy)
+		return err_set(err, ERR_CONFIG,
+			       "%s=proxy needs the proxy's address in http_proxy",
+			       config_name(out->config, "network"));
+	return 0;
+}
+
+static void note_failure(struct walls *self, char tier, const struct err *err)
+{
+	size_t at = strlen(self->why);
+
+	snprintf(self->why + at, sizeof self->why - at, "%stier %c: %s", at ? "; " : "",
+		 tier, err->msg);
+}
+
+/* The best candidate that is asked for and works; tier 0 if there is none. */
+static void find_tier(struct walls *self, char *const env[], const char *runtime_dir,
+		      const char *state_dir)
+{
+	static const struct candidate candidates[] = {
+	    {'N', true}, {'N', false}, {'U', true}, {'L', false}};
+	struct err err;
+
+	for (size_t i = 0; i < COUNT_OF(candidates); i++) {
+		const struct candidate *candidate = &candidates[i];
+
+		if (!is_asked(self->config->walls, candidate->tier) ||
+		    (candidate->tier == 'N' && candidate->become && !is_real_root()))
+			continue;
+		if (try_candidate(self, candidate, env, runtime_dir, state_dir, &err) ==
+		    0)
+			return;
+		owners_close(&self->owners);
+		note_failure(self, candidate->tier, &err);
+	}
+	self->tier = '0';
+	self->become = false;
+}
+
+int walls_decide(struct walls *out, const struct config *config,
+		 const struct launch_paths *paths, char *const env[],
+		 const char *runtime_dir, const char *state_dir, struct err *err)
+{
+	*out = (struct walls){.config = config, .paths = paths, .tier = '0'};
+	if (decide_network(out, env, err) < 0)
+		return -1;
+	if (config->walls == WALLS_OFF)
+		return 0;
+	if (make_dir(out->identity, runtime_dir, "identity", err) < 0)
+		return -1;
+	find_tier(out, env, runtime_dir, state_dir);
+	if (out->tier == '0' && config->walls != WALLS_AUTO)
+		return err_set(err, ERR_CONFIG, "%s cannot be kept here: %.180s",
+			       config_name(config, "walls"), out->why);
+	if (out->why[0])
+		snprintf(out->lower, sizeof out->lower, "tier %c, because of %s",
+			 out->tier, out->why);
+	return 0;
+}
+
+bool walls_apart(const struct walls *self)
+{
+	return self->tier == 'N' && self->network != NETWORK_HOST;
+}
+
+void walls_describe(const struct walls *self, char *out, size_t size)
+{
+	static const char *const networks[] = {"", "none", "proxy", "host"};
+	const char *means = self->tier == 'N'   ? "namespaces, Landlock, call filter"
+			    : self->tier == 'U' ? "user ids, Landlock, call filter"
+			    : self->tier == 'L' ? "Landlock, call filter"
+						: "none";
+
+	snprintf(out, size, "tier %c (%s; Landlock ABI %d), network %s%s%s", self->tier,
+		 means, landlock_abi(), networks[self->network],
+		 self->why[0] ? "; not better because of " : "", self->why);
+}
+
+void walls_log(const struct walls *self)
+{
+	char text[600];
+
+	walls_describe(self, text, sizeof text);
+	if (self->tier == 'N')
+		log_info("walls", "%s", text);
+	else
+		log_warn("walls", "%s", text);
+}
