@@ -269,8 +269,10 @@ static int send_plan(struct ends *ends, struct kernel *self,
 {
 	owned(buf_finish) struct buf plan = {0};
 
-	if (walls_plan(self->place->walls, seen, view, &plan, err) < 0)
+	if (limits_begin(self->place->limits, &self->limits, self->number, err) < 0 ||
+	    walls_plan(self->place->walls, seen, view, &plan, err) < 0)
 		return -1;
+	limits_plan(self->place->limits, &self->limits, &plan);
 	if (send(ends->control[0], plan.data, plan.size, MSG_NOSIGNAL) < 0)
 		return err_set(err, ERR_SYSTEM, "tell the plan of %s", self->name);
 	return 0;
