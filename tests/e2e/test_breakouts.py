@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Ways out of a workspace that were found by hand; each was open before its test was written."""
+
+from __future__ import annotations
+
+import pytest
+from test_walls import build, type_of_build
+
+__all__ = ["build"]  # a fixture
+
+SET_UP = """
+import ctypes, errno, fcntl, os, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+LOWER_HALF_ONLY = 1 << 32  # Linux does not look at more of some arguments
+def errno_of(number, *arguments):
+    done = libc.syscall(number, *(ctypes.c_ulong(argument) for argument in arguments))
+    return errno.errorcode[ctypes.get_errno()] if done < 0 else 'done'
+"""
+REFUSED = {
+    "lingering socket": "a = socket.socketpair()[0]; "
+    "a.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 60))",
+    "lease on a file of the system": "fcntl.fcntl(os.open('own', os.O_RDONLY), "
+    "fcntl.F_SETLEASE, fcntl.F_RDLCK)",
+    "notices of a directory": "fcntl.fcntl(os.open('/usr', os.O_RDONLY), 1026, 1)",
+    "typing into a terminal": "fcntl.ioctl(0, 0x5412, b'x')",
+}
+REFUSED_OF_FILES = {
+    "set-user-id program": "os.chmod('own', 0o4755)",
+    "set-group-id program": "os.chmod('own', 0o2755)",
+    "program made with that bit": "os.open('new', os.O_CREAT | os.O_WRONLY, 0o4755)",
+    "nameless one": "os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755)",
+}
+CALLS = {  # numbers of x86_64
+    "ioctl by the lower half": "errno_of(16, 0, LOWER_HALF_ONLY + 0x5412, 0)",
+    "fcntl by the lower half": "errno_of(72, os.open('own', 0), LOWER_HALF_ONLY + 1024, 0)",
+    "nice value of all that is the user's": "errno_of(141, 2, 0, 19)",
+    "disk priority of all that is the user's": "errno_of(251, 3, 0, 2 << 13)",
+}
+
+
+@pytest.mark.parametrize("walls", ["N", "U", "L"])
+def test_single_uses_of_calls_are_refused(build: type_of_build, walls: str) -> None:
+    client = build(walls).client()
+    client.run(SET_UP + "open('own', 'w').close()")
+    wanted = REFUSED if walls == "U" else REFUSED | REFUSED_OF_FILES
+    said = {what: client.run(code).data["error"]["name"] for what, code in wanted.items()}
+    assert said == dict.fromkeys(wanted, "PermissionError")
+    seen = {what: client.run(code).data["result"] for what, code in CALLS.items()}
+    assert seen == dict.fromkeys(CALLS, "'EPERM'")
+    works = "os.nice(1); os.chmod('own', 0o755); fcntl.flock(os.open('own', 0), fcntl.LOCK_EX)"
+    assert client.run(works).exit_code == 0
