@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import pytest
+from harness import Daemon
 from test_walls import build, type_of_build
 
 __all__ = ["build"]  # a fixture
 
+BRANCHING = {"VIVARIUM_TOOLS": "run_python,read_text_file,branch"}
 SET_UP = """
 import ctypes, errno, fcntl, os, socket, struct
 libc = ctypes.CDLL(None, use_errno=True)
@@ -49,3 +51,32 @@ def test_single_uses_of_calls_are_refused(build: type_of_build, walls: str) -> N
     assert seen == dict.fromkeys(CALLS, "'EPERM'")
     works = "os.nice(1); os.chmod('own', 0o755); fcntl.flock(os.open('own', 0), fcntl.LOCK_EX)"
     assert client.run(works).exit_code == 0
+
+
+def put_link_for_branches(daemon: Daemon) -> None:
+    """Done by a cell: what lies in .branches comes from outside then."""
+    outside = daemon.home / "outside" / "default@b"
+    outside.mkdir(parents=True)
+    (outside / "secret.txt").write_text("of the machine")
+    for path in (outside.parent, outside, outside / "secret.txt"):
+        path.chmod(0o777)
+    code = "import os; os.rename('.branches', 'old'); os.symlink({!r}, '.branches')"
+    assert daemon.client().run(code.format(str(outside.parent))).exit_code == 0
+
+
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("walls", ["N", "U", "L"])
+def test_a_branch_replaced_by_a_link_leads_nowhere(
+    build: type_of_build, walls: str, *, used: bool
+) -> None:
+    daemon = build(walls, env=BRANCHING)
+    client = daemon.client()
+    client.run("1")
+    assert "is there" in client.call("branch", name="b").text
+    if used:
+        assert client.run("1", branch="b").exit_code == 0
+    put_link_for_branches(daemon)
+    seen = client.run("print(open('secret.txt').read())", branch="b", fresh=True)
+    assert "of the machine" not in seen.text
+    assert "of the machine" not in client.call("read_text_file", path="secret.txt", branch="b").text
+    assert client.run("1").exit_code == 0
