@@ -230,7 +230,8 @@ static void enter(struct sock_fprog filter)
 static void enter_filters(const struct plan *plan)
 {
 	enter(FILTER(never));
-	if (plan->tier != 'U') /* there it gives nobody more than its maker has */
+	if (plan->tier != 'U' &&
+	    !plan->all_modes) /* there it gives nobody more than its maker has */
 		enter(FILTER(set_id));
 	enter(plan->tier == 'N'    ? FILTER(private)
 	      : !plan->no_internet ? FILTER(shared)

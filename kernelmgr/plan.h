@@ -6,6 +6,7 @@
  *   become UID GID       whom the kernel runs as; without: the daemon's own ids,
  *   appear UID GID       which look like these in it (tier N)
  *   net own|none         a network of its own (tier N); no internet sockets (U, L)
+ *   modes all            it may set the bits of set-id programs: it only copies
  *   port N               the one TCP port that may be connected to (U, L with net none)
  *   ro FROM TO           readable and executable     rw FROM TO   also writable
  *   opt FROM TO          as ro, but may be missing   own FROM TO  as ro, but the
@@ -48,7 +49,7 @@ struct plan_limit {
 
 struct plan { /* its texts lie in the text that it was read from */
 	char tier;
-	bool become, own_net, no_internet;
+	bool become, own_net, no_internet, all_modes;
 	uid_t uid, outer_uid;
 	gid_t gid, outer_gid;
 	long port; /* 0: none */

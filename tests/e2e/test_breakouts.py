@@ -3,12 +3,27 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from harness import Daemon
 from test_walls import build, type_of_build
 
 __all__ = ["build"]  # a fixture
 
+USERS = {"VIVARIUM_USER_HEADER": "X-User-ID", "VIVARIUM_PROXY_SECRET": "s"}
+# Puts links to a directory where directories were, and these back, all the time.
+SWAPPER = """
+import ctypes, itertools, os, sys
+libc = ctypes.CDLL(None)
+for i in range(300):
+    os.mkdir(f'd{i}')
+    open(f'd{i}/secret.txt', 'w').write('own')
+    os.symlink(sys.argv[1], f'l{i}')
+print(flush=True)
+for i in itertools.cycle(range(300)):
+    libc.renameat2(-100, b'd%d' % i, -100, b'l%d' % i, 2)
+"""
 BRANCHING = {"VIVARIUM_TOOLS": "run_python,read_text_file,branch"}
 SET_UP = """
 import ctypes, errno, fcntl, os, socket, struct
@@ -80,3 +95,23 @@ def test_a_branch_replaced_by_a_link_leads_nowhere(
     assert "of the machine" not in seen.text
     assert "of the machine" not in client.call("read_text_file", path="secret.txt", branch="b").text
     assert client.run("1").exit_code == 0
+
+
+@pytest.mark.parametrize("walls", ["N", "U", "L"])
+def test_copying_for_a_branch_follows_no_link(build: type_of_build, walls: str) -> None:
+    daemon = build(walls, env=BRANCHING | USERS)
+    victim = daemon.client(X_User_ID="B", X_Vivarium_Proxy_Secret="s")
+    victim.run("open('secret.txt', 'w').write('of B')")
+    client = daemon.client(X_User_ID="A", X_Vivarium_Proxy_Secret="s")
+    code = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {!r}, {!r}], "
+    code = code.format(SWAPPER, str(daemon.work / "users" / "B"))
+    assert client.run(code + "stdout=subprocess.PIPE); p.stdout.readline()").exit_code == 0
+    for i in range(4):
+        client.call("branch", name=f"b{i}")  # works or not
+        found = subprocess.run(
+            ["grep", "-rsl", "of B", str(daemon.work / ".branches")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert found.stdout == ""
