@@ -89,7 +89,6 @@ struct kernel_owner {
 
 struct kernel_place { /* what all kernels of the daemon share; outlives them */
 	struct loop *loop;
-	void *zmq; /* zsock_context_create() */
 	const struct launch_paths *paths;
 	const struct walls *walls;
 	struct limits *limits;

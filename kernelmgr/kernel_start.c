@@ -15,8 +15,7 @@
 #include "wire/mem.h"
 
 enum {
-	/* Characters in one stream message: with the messages that may wait here (see
-	 * kernel_messages.c) this bounds what a flood costs us. */
+	/* Characters in one stream message: so much of a flood is read at once. */
 	STREAM_SPLIT = 32 * 1024,
 	SUMMARY_MAX = 16 * 1024,      /* bytes of names in a reply's metadata */
 	CRASH_OUTPUT_MAX = 32 * 1024, /* bytes kept of what it wrote to our pipe */

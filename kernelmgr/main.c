@@ -55,7 +55,6 @@ struct daemon {
 	struct filewatch tokens_watch, tls_watch;
 	char **kernel_env;
 	struct loop *loop;
-	void *zmq;
 	struct walls walls;
 	struct limits limits;
 	struct workspace_place place;
@@ -261,7 +260,6 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 	    header_check(self->loop, err) < 0)
 		return -1;
 	self->kernel_env = launch_env(self->paths.python, env);
-	self->zmq = zsock_context_create();
 	launch_adopt_orphans();
 	if (open_directories(self, err) < 0 ||
 	    walls_decide(&self->walls, &self->config, &self->paths, self->kernel_env,
@@ -273,7 +271,6 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 	self->place.config = &self->config;
 	self->place.journal = self->journal;
 	self->place.kernels = (struct kernel_place){.loop = self->loop,
-						    .zmq = self->zmq,
 						    .paths = &self->paths,
 						    .walls = &self->walls,
 						    .limits = &self->limits,
@@ -305,7 +302,6 @@ static void finish(struct daemon *self)
 	sessions_close(&self->sessions);
 	loop_destroy(&self->loop);
 	http_destroy(&self->http);
-	zsock_context_destroy(&self->zmq);
 	if (self->runtime_dir[0])
 		state_runtime_close(self->runtime_dir, &self->runtime_lock);
 	close_fd(&self->state_lock);
