@@ -147,9 +147,8 @@ static void measure(struct workspace *self)
 {
 	struct quota *quota = &self->quota;
 	const struct kernel_place *place = &self->place->kernels;
-	struct usage_place places[USAGE_PLACES_MAX] = {{self->dir, ""},
-						       {self->home, "~"}};
-	size_t count = 2;
+	struct usage_place places[USAGE_PLACES_MAX] = {{self->home, "~"}};
+	size_t count = 1;
 	struct err err;
 
 	if (self->kernel) {
@@ -159,8 +158,9 @@ static void measure(struct workspace *self)
 		count++;
 	}
 	quota->began_us = loop_now_us();
-	if (usage_start(&quota->measuring, place->loop, place->paths, places, count,
-			on_found, self, &err) == 0)
+	if (usage_start(&quota->measuring, place->loop, place->paths,
+			files_fd(self->files), places, count, on_found, self,
+			&err) == 0)
 		return;
 	log_warn(self->name, "measure its files: %s", err.msg);
 	answer(self);
