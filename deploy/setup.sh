@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-purpose=${1:?usage: deploy/setup.sh run|demo|test|bench}
+purpose=${1:?usage: deploy/setup.sh run|demo|test|bench|uml}
 python=${VIVARIUM_SETUP_PYTHON:-/usr/bin/python3} # Debian's own
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
@@ -137,6 +137,7 @@ bench)
 	ensure_clients
 	command -v node >/dev/null || ensure_packages node
 	;;
+uml) ensure_packages uml ;;
 *)
 	say "unknown purpose '$purpose': use run, test or bench"
 	exit 2
