@@ -3,6 +3,8 @@
  * groups; with them: tests/e2e/test_limits.py. */
 #include "kernelmgr/limits.h"
 
+#include <unistd.h>
+
 #include "kernelmgr/plan.h"
 #include "testing.h"
 
@@ -76,6 +78,16 @@ CASE(a_user_of_its_own_has_its_own_processes)
 	assert_int_equal(limit_of(RLIMIT_NPROC), 64);
 }
 
+CASE(in_a_namespace_of_its_own_only_root_is_not_counted)
+{
+	walls = (struct walls){.tier = 'N'};
+	read_plan();
+	if (geteuid() == 0)
+		assert_int_equal(limit_of(RLIMIT_NPROC), -1);
+	else
+		assert_int_equal(limit_of(RLIMIT_NPROC), 64);
+}
+
 CASE(no_limit_is_no_line)
 {
 	limits.values = (struct cgroup_values){0};
@@ -110,5 +122,6 @@ CASE(what_is_not_kept_is_said)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 RUN(TEST(without_groups_each_process_has_the_limit),
     TEST(processes_are_not_counted_where_the_daemons_would_be),
-    TEST(a_user_of_its_own_has_its_own_processes), TEST(no_limit_is_no_line),
+    TEST(a_user_of_its_own_has_its_own_processes),
+    TEST(in_a_namespace_of_its_own_only_root_is_not_counted), TEST(no_limit_is_no_line),
     TEST(a_small_quota_leaves_room_for_our_own_files), TEST(what_is_not_kept_is_said))
