@@ -56,7 +56,11 @@ struct saving {              /* what saving.c keeps for a workspace */
 	long long began; /* the cell after which the present kernel's beginning was */
 	long long kept;  /* the same of what the store has */
 	bool untold;     /* the present kernel restored a state, and no reply said so */
-	int failures;    /* kernels that died restoring, one after the other */
+	int adopting; /* generations that the store was told of and has not answered */
+	/* What the present kernel has had said of it: code in it can tell us anything.
+	 */
+	int damages, refusals;
+	int failures; /* kernels that died restoring, one after the other */
 	char culprit[KERNEL_NAME_SIZE]; /* the name that the last of them was at */
 };
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from harness import Daemon
+from harness import Daemon, wait_until
 from test_walls import build, type_of_build
 
 __all__ = ["build"]  # a fixture
@@ -115,3 +115,18 @@ def test_copying_for_a_branch_follows_no_link(build: type_of_build, walls: str) 
             check=False,
         )
         assert found.stdout == ""
+
+
+@pytest.mark.parametrize("line", ["damaged x", "saved 1"])
+def test_what_a_kernel_reports_has_bounds(build: type_of_build, line: str) -> None:
+    daemon = build("off")
+    client = daemon.client()
+    client.run_saved(daemon, "kept = 1")
+    daemon.kill_kernel()
+    assert client.run("kept").data["result"] == "1"  # so that something can be damaged
+    code = "import os, socket; report = socket.socket(fileno=os.dup(4)); report.setblocking(True)"
+    assert client.run(f"{code}; report.sendall(b'{line}\\n' * 100_000)").exit_code == 0
+    texts = [client.run("kept = 2").text for _ in range(3)]
+    assert max(len(text) for text in texts) < 5000
+    assert len(daemon.log()) < 20_000
+    wait_until(lambda: daemon.saved_upto() == 6, 20, "states are still kept")
