@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
-from harness import Daemon, wait_until
+from conftest import any_python, mounted_tmpfs
+from harness import Daemon, run_program, wait_until
 from test_walls import build, type_of_build
 
 __all__ = ["build"]  # a fixture
@@ -130,3 +132,35 @@ def test_what_a_kernel_reports_has_bounds(build: type_of_build, line: str) -> No
     assert max(len(text) for text in texts) < 5000
     assert len(daemon.log()) < 20_000
     wait_until(lambda: daemon.saved_upto() == 6, 20, "states are still kept")
+
+
+def test_no_module_of_the_work_directory_is_imported_at_start(tmp_path: Path) -> None:
+    """By the daemon's question to the interpreter, which no walls are around."""
+    work = tmp_path / "w"
+    work.mkdir()
+    for name in ("contextlib", "functools", "ipykernel", "numpy", "types", "warnings"):
+        (work / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    env = {
+        "VIVARIUM_WORKDIR": str(work),
+        "VIVARIUM_STATE_DIR": str(tmp_path / "s"),
+        "VIVARIUM_PYTHON": str(any_python()),
+    }
+    assert run_program("--check", env=env, cwd=work).returncode == 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_full_disk_does_not_lower_the_walls(tmp_path: Path) -> None:
+    runtime = tmp_path / "r"
+    env = {
+        "VIVARIUM_WORKDIR": str(tmp_path / "w"),
+        "VIVARIUM_STATE_DIR": str(tmp_path / "s"),
+        "VIVARIUM_PYTHON": str(any_python()),
+        "XDG_RUNTIME_DIR": str(runtime),
+    }
+    with mounted_tmpfs(runtime, "64k"):
+        (runtime / "fill").write_bytes(bytes(60_000))
+        tried = run_program("--check", env=env, cwd=tmp_path)
+        assert tried.returncode == 1
+        assert "No space left on device" in tried.stdout
+        (runtime / "fill").write_bytes(bytes(64 * 1024))
+        assert run_program("--check", env=env, cwd=tmp_path).returncode == 1
