@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import any_python, mounted_tmpfs
 from harness import Daemon, run_program, wait_until
-from test_walls import build, type_of_build
+from test_walls import OTHER, build, type_of_build
 
 __all__ = ["build"]  # a fixture
 
@@ -164,3 +165,23 @@ def test_a_full_disk_does_not_lower_the_walls(tmp_path: Path) -> None:
         assert "No space left on device" in tried.stdout
         (runtime / "fill").write_bytes(bytes(64 * 1024))
         assert run_program("--check", env=env, cwd=tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize("user", [0, OTHER])
+@pytest.mark.parametrize("walls", ["N", "L"])
+def test_what_a_kernel_leaves_is_removed(build: type_of_build, walls: str, user: int) -> None:
+    if user and os.geteuid() != 0:
+        pytest.skip("needs root")
+    daemon = build(walls, user=user)
+    client = daemon.client()
+    client.run(
+        "import os; own = os.path.dirname(os.environ['TMPDIR'])\n"
+        f"if {walls!r} == 'N': own = '/run/kernel'\n"
+        "for name in ('closed', 'closed/inner'): os.mkdir(f'{own}/{name}')\n"
+        "os.chmod(f'{own}/closed', 0); os.chdir(own)\n"
+        "for _ in range(3000): os.mkdir('deep'); os.chdir('deep')\n"
+        f"os.chdir('/'); os.chmod(own, 0)"
+    )
+    (left,) = daemon.runtime_dirs()[0].glob("k1*")
+    daemon.kill_kernel()
+    wait_until(lambda: not left.exists(), 20, "its directory is gone")
