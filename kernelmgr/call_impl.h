@@ -25,6 +25,7 @@ struct call {
 	char msg_id[JMSG_ID_SIZE];
 	unsigned long long cell;
 	uint64_t noted;       /* its number in the journal */
+	int restarts;         /* kernels that ended before its code began */
 	bool recycled;        /* the old kernel has been sent away */
 	bool looking, looked; /* the store was asked whether it can go back, and can */
 	bool going;           /* the store was asked to go back */
