@@ -15,7 +15,8 @@
 
 enum {
 	NAMES_LISTED = 12,
-	NAME_SHOWN = 64, /* characters of one */
+	NAME_SHOWN = 64,  /* characters of one */
+	RESTARTS_MAX = 3, /* of one call, whose code may be what ends its kernels */
 };
 
 static void pump(void *arg);
@@ -258,7 +259,7 @@ static void on_dead(const struct kernel_death *death, void *arg)
 	if (!self->draining) /* else the next daemon has to tell it */
 		journal_gone(self->place->journal, self->name);
 	if (call && call->state == CALL_SENT &&
-	    !kernel_has_begun(death, call->msg_id)) {
+	    !kernel_has_begun(death, call->msg_id) && call->restarts++ < RESTARTS_MAX) {
 		note_death(self, death);
 		self->cells = call->cell - 1; /* that number was not used */
 		call->cell = 0;
