@@ -10,7 +10,7 @@
 #include "wire/mem.h"
 
 enum {
-	IOPUB_WAITING_MAX = 100, /* messages here; the rest waits in the kernel */
+	WAITING_MAX = 100, /* messages here; the rest waits in the kernel */
 	PROBE_EVERY_US = 100 * 1000,
 };
 
@@ -89,12 +89,11 @@ static int connect_one(struct kernel *self, enum kernel_channel channel,
 	static const struct {
 		enum connfile_port port;
 		enum zsock_type type;
-		int waiting;
 		zsock_fn *readable;
 	} channels[] = {
-	    [KERNEL_SHELL] = {CONN_SHELL, ZSOCK_DEALER, 0, on_shell},
-	    [KERNEL_IOPUB] = {CONN_IOPUB, ZSOCK_SUB, IOPUB_WAITING_MAX, on_iopub},
-	    [KERNEL_CONTROL] = {CONN_CONTROL, ZSOCK_DEALER, 0, on_control_channel},
+	    [KERNEL_SHELL] = {CONN_SHELL, ZSOCK_DEALER, on_shell},
+	    [KERNEL_IOPUB] = {CONN_IOPUB, ZSOCK_SUB, on_iopub},
+	    [KERNEL_CONTROL] = {CONN_CONTROL, ZSOCK_DEALER, on_control_channel},
 	};
 	char endpoint[PATH_MAX + 16];
 
@@ -106,7 +105,7 @@ static int connect_one(struct kernel *self, enum kernel_channel channel,
 			     &(struct zsock_options){
 				 .type = channels[channel].type,
 				 .endpoint = endpoint,
-				 .receive_max = channels[channel].waiting,
+				 .receive_max = WAITING_MAX,
 				 .message_max = JMSG_FRAME_MAX,
 			     },
 			     channels[channel].readable, self, err);
