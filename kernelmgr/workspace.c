@@ -73,6 +73,7 @@ void workspace_destroy(struct workspace **self)
 	loop_timer_stop(&dead->pump);
 	loop_timer_stop(&dead->idle);
 	proof_forget(dead);
+	quota_finish(dead);
 	destroy_all(&dead->calls);
 	destroy_all(&dead->finishing);
 	if (dead->kernel)
@@ -153,8 +154,7 @@ static void forget_names(struct workspace *self)
 
 /* ---- the kernel ---- */
 
-/* The call that the kernel is working on, or NULL. */
-static struct call *running(const struct workspace *self)
+struct call *workspace_running(const struct workspace *self)
 {
 	struct call *head = TAILQ_FIRST(&self->calls);
 
@@ -168,7 +168,7 @@ static void on_ready(void *arg)
 
 static void on_begun(const char *id, void *arg)
 {
-	struct call *call = running(arg);
+	struct call *call = workspace_running(arg);
 
 	if (call && strcmp(id, call->msg_id) == 0)
 		call_on_begun(call);
@@ -178,7 +178,7 @@ static void on_message(enum kernel_channel channel, const struct jmsg *message,
 		       void *arg)
 {
 	struct workspace *self = arg;
-	struct call *call = running(self);
+	struct call *call = workspace_running(self);
 
 	if (call && strcmp(message->parent_id, call->msg_id) == 0)
 		call_on_message(call, channel, message);
@@ -211,7 +211,7 @@ void workspace_tell_loss(const struct workspace *self, struct buf *out)
 static void on_last_words(const struct lastwords_rest *rest, void *arg)
 {
 	struct workspace *self = arg;
-	struct call *call = running(self);
+	struct call *call = workspace_running(self);
 	struct clip *to = &self->late;
 	owned(buf_finish) struct buf text = {0};
 
@@ -252,7 +252,7 @@ static void note_death(struct workspace *self, const struct kernel_death *death)
 static void on_dead(const struct kernel_death *death, void *arg)
 {
 	struct workspace *self = arg;
-	struct call *head = TAILQ_FIRST(&self->calls), *call = running(self);
+	struct call *head = TAILQ_FIRST(&self->calls), *call = workspace_running(self);
 
 	self->kernel = NULL;
 	self->place->kernels_alive--;
@@ -394,7 +394,7 @@ static void pump(void *arg)
 	struct call *head = TAILQ_FIRST(&self->calls);
 	struct err err;
 
-	if (self->draining && self->kernel && !running(self))
+	if (self->draining && self->kernel && !workspace_running(self))
 		kernel_stop(self->kernel);
 	if (!head && self->kernel && self->place->config->idle_timeout_s)
 		loop_timer_start(self->place->kernels.loop, &self->idle,
@@ -454,7 +454,7 @@ void workspace_drain(struct workspace *self)
 
 void workspace_interrupt(struct workspace *self)
 {
-	struct call *call = running(self);
+	struct call *call = workspace_running(self);
 
 	if (call)
 		call_cancel(call);

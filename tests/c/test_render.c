@@ -18,6 +18,7 @@ static int set_up(void **state)
 	outcome = (struct outcome){.notice = "",
 				   .outputs = &outputs,
 				   .late = "",
+				   .walls = "",
 				   .wrote = &wrote,
 				   .workspace = &files};
 	return 0;
