@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
+# mypy: disallow-untyped-calls=False
 """Ticks and their labels, for numbers, dates and names; scales by name."""
 
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,20 +15,24 @@ from matplotlib.dates import AutoDateLocator, num2date
 from matplotlib.ticker import FixedFormatter, FixedLocator, Formatter, LogLocator, MaxNLocator
 
 from .errors import ChartError, note
-from .lettering import drawn, width, wrapped
+from .lettering import drawn, in_one_line, width, wrapped
 from .plan import Line, Numbers, X
 
 SCALES = ("linear", "log", "symlog")
 LETTER_IN = 0.078  # inches of an average letter of a tick label
+LINE_IN = 0.155  # height of a line of them
 MOST_DECIMALS = 9
+VAST = 1e12  # from here on as a power of ten
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 POINTS_AS_TICKS = 8
 TILT, STEEP = 30, 45
+TURNED_LETTERS = 34  # of a name that is turned
 
 
 # ---- numbers ----
 
 
-class Thousands(Formatter):  # type: ignore[misc]
+class Thousands(Formatter):
     """1,234,567 with as many decimals as the ticks need."""
 
     def __call__(self, value: float, pos: int | None = None) -> str:
@@ -41,9 +47,20 @@ def numbers(values: list[float]) -> list[str]:
     gaps = np.diff(np.unique(values))
     step = float(gaps.min()) if len(gaps) else largest
     decimals = next((d for d in range(MOST_DECIMALS) if are_whole(values, step, d)), None)
-    if largest >= 1e12 or decimals is None:
-        return [signed(f"{value:.6g}") for value in values]
+    if largest >= VAST or decimals is None:
+        return [as_power(value) for value in values]
     return [signed(f"{value:,.{decimals}f}") for value in values]
+
+
+def as_power(value: float) -> str:
+    """1.2 times ten to the -9th, in small raised digits."""
+    digits, _, power = f"{value:.5e}".partition("e")
+    if not float(digits):
+        return "0"
+    raised = str(int(power)).translate(RAISED)
+    return signed(f"{float(digits):.6g}") + (
+        f"\N{MULTIPLICATION SIGN}10{raised}" if int(power) else ""
+    )
 
 
 def are_whole(values: list[float], step: float, decimals: int) -> bool:
@@ -57,7 +74,7 @@ def signed(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-class Digits(Formatter):  # type: ignore[misc]
+class Digits(Formatter):
     """Years: 2024, not 2,024."""
 
     def __call__(self, value: float, pos: int | None = None) -> str:
@@ -76,12 +93,7 @@ def number_axis(axis: Any, at: Numbers) -> None:
     if whole and np.ptp(there) >= 1:
         axis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 5, 10], integer=True))
     elif len(np.unique(there)) == 1 and whole:
-        axis.set_major_locator(FixedLocator([there[0]]))
-
-
-def number_axis_y(axes: Any, linear: bool) -> None:
-    if linear:
-        axes.yaxis.set_major_formatter(Thousands())
+        axis.set_major_locator(FixedLocator([float(there[0])]))
 
 
 # ---- scales ----
@@ -97,6 +109,7 @@ def scale_named(name: str | None, log: bool, which: str) -> str:
 def set_scale(axis: Any, scale: str, values: Numbers, what: str) -> None:
     """The axis as asked for; what a log scale has no place for is said."""
     if scale == "linear":
+        axis.set_major_formatter(Thousands())
         return
     there = values[np.isfinite(values)]
     if scale == "log":
@@ -104,28 +117,33 @@ def set_scale(axis: Any, scale: str, values: Numbers, what: str) -> None:
         if below == len(there):
             raise ChartError(f"a log scale needs values above zero; {what} has none")
         if below:
-            note(f"{below} of {len(there)} values of {what} are not above zero: no place on a log scale")
+            note(f"not on the log scale: {below} of {len(there)} values of {what}, not above zero")
     setter = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
     setter(scale)
     if scale == "log":
         above = there[there > 0]
         few = math.log10(above.max() / above.min()) < 2
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,), numticks=12))
+        axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5) if few else (1,), numticks=12))
         axis.set_minor_formatter(FixedFormatter([]))
         axis.set_major_formatter(LogThousands())
 
 
-class LogThousands(Formatter):  # type: ignore[misc]
+def placeable(values: Numbers, scale: str) -> Numbers:
+    """Without what a log scale has no place for: a line ends there, it does not fall down."""
+    return np.where(values > 0, values, np.nan) if scale == "log" else values
+
+
+class LogThousands(Formatter):
     """Each tick with its own decimals: 0.01, 1, 1,000."""
 
     def __call__(self, value: float, pos: int | None = None) -> str:
-        return numbers([value])[0] if 1e-5 <= abs(value) < 1e9 or value == 0 else f"{value:.3g}"
+        return numbers([value])[0] if abs(value) >= 1e-5 or value == 0 else as_power(value)
 
 
 # ---- dates ----
 
 
-class DateLabels(Formatter):  # type: ignore[misc]
+class DateLabels(Formatter):
     """2024, 2024-05, 2024-05-31 or 14:30: as much as all ticks together need."""
 
     def __init__(self, quarters: bool) -> None:
@@ -150,7 +168,7 @@ def date_form(moments: list[datetime.datetime]) -> str:
     if any((m.hour, m.minute, m.second, m.microsecond) != (0, 0, 0, 0) for m in moments):
         clock = "%H:%M:%S" if any(m.second for m in moments) else "%H:%M"
         return clock if len({m.date() for m in moments}) == 1 else f"%m-%d {clock}"
-    if any(m.day != 1 for m in moments):
+    if any(m.day != 1 for m in moments) or len(moments) == 1:
         return "%Y-%m-%d"
     return "%Y-%m" if any(m.month != 1 for m in moments) else "%Y"
 
@@ -159,7 +177,7 @@ def date_axis(axis: Any, x: X) -> None:
     there = np.unique(x.at[~np.isnan(x.at)])
     even = len(there) < 2 or np.diff(there).min() * 12 >= there[-1] - there[0]
     if 0 < len(there) <= POINTS_AS_TICKS and even:
-        axis.set_major_locator(FixedLocator(there))
+        axis.set_major_locator(FixedLocator(there.tolist()))
     else:
         locator = AutoDateLocator(minticks=4, maxticks=9)
         if x.quarters:
@@ -170,10 +188,10 @@ def date_axis(axis: Any, x: X) -> None:
 
 def tilt_if_crowded(figure: Any, axis: Any) -> None:
     """Labels of an x axis that would run into each other are turned."""
-    shown = [label for label in visible_labels(figure, axis)]
-    boxes = sorted((label.get_window_extent() for label in shown), key=lambda box: box.x0)
-    gap = figure.dpi * LETTER_IN / 2
-    if any(a.x1 + gap > b.x0 for a, b in zip(boxes, boxes[1:], strict=False)):
+    labels = visible_labels(figure, axis)
+    boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.x0)
+    gap = figure.dpi * LETTER_IN * 1.5
+    if any(a.x1 + gap > b.x0 for a, b in itertools.pairwise(boxes)):
         turn(axis, TILT)
 
 
@@ -199,7 +217,8 @@ def fits_flat(names: Sequence[str], room_in: float) -> bool:
     """Whether names fit below an axis of this length without being turned."""
     each = room_in / max(len(names), 1) / LETTER_IN - 1
     return all(
-        width(wrapped(name, max(each, 1), 99)) <= each and len(lines(name, each)) <= 3
+        width(wrapped(name, max(each, 1), 99)) <= each
+        and len(lines(name, each)) <= 3
         and longest_word(name) <= each
         for name in names
     )
@@ -220,9 +239,9 @@ def name_axis(axis: Any, places: Numbers, names: Sequence[str], room_in: float) 
         texts = [wrapped(name, max(each, 1), 3) for name in names]
         turned = 0
     else:
-        texts, turned = [wrapped(name, 34, 1) for name in names], STEEP
+        texts, turned = in_one_line(names, TURNED_LETTERS), STEEP
     every = max(1, math.ceil(len(names) * 0.17 / room_in)) if turned else 1
-    axis.set_major_locator(FixedLocator(places[::every]))
+    axis.set_major_locator(FixedLocator(places[::every].tolist()))
     axis.set_major_formatter(FixedFormatter([drawn(text) for text in texts[::every]]))
     if turned:
         turn(axis, turned)
@@ -231,8 +250,8 @@ def name_axis(axis: Any, places: Numbers, names: Sequence[str], room_in: float) 
 def beside_axis(axis: Any, places: Numbers, texts: Sequence[str], room_in: float) -> None:
     """Names at the left of horizontal bars."""
     tall = sum(text.count("\n") + 1 for text in texts)
-    every = max(1, math.ceil(tall * 0.15 / room_in))
-    axis.set_major_locator(FixedLocator(places[::every]))
+    every = max(1, math.ceil(tall * LINE_IN / (room_in + LINE_IN)))
+    axis.set_major_locator(FixedLocator(places[::every].tolist()))
     axis.set_major_formatter(FixedFormatter([drawn(text) for text in texts[::every]]))
 
 

@@ -11,13 +11,15 @@ import numpy as np
 from . import axes as ticks
 from . import dress
 from .dress import Words
-from .lettering import wrapped
-from .plan import Line, Numbers, Plan, X, labels
+from .lettering import in_one_line, wrapped
+from .plan import Line, Numbers, Plan, X, labels, what_of
 
 GROUP = 0.8  # of the room of a row
 MANY_DATES = 40  # from here on dates are an axis, not names
+MANY = 100  # bars so thin that whole pixels would make them uneven
+FEW = 3  # rows
 BAR_IN, HIGHEST_IN = 0.16, 11.0  # least height of a lying bar, most of a chart
-NAME_LETTERS = 38  # in a line beside a bar
+NAME_LETTERS, ONE_LINE = 38, 50  # letters of a name beside a bar
 
 
 def draw_bars(plan: Plan, words: Words, horizontal: bool | None, scale: str) -> Any:
@@ -29,9 +31,7 @@ def draw_bars(plan: Plan, words: Words, horizontal: bool | None, scale: str) -> 
     continuous = plan.x.kind == "dates" and len(plan.x.at) > MANY_DATES and not horizontal
     names = () if continuous else row_names(plan.x)
     if horizontal is None:
-        horizontal = plan.x.kind == "names" and not ticks.fits_flat(
-            names, dress.WIDTH_IN * 0.88
-        )
+        horizontal = plan.x.kind == "names" and not ticks.fits_flat(names, dress.WIDTH_IN * 0.88)
     if horizontal:
         return lying(plan, words, names, scale)
     return standing(plan, words, names, scale)
@@ -55,12 +55,12 @@ def standing(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> An
     places = np.arange(len(names), dtype=float) if names else plan.x.at
     each = 1.0 if names else date_step(plan.x.at)
     handles = [
-        axes.bar(places + offset, line.values, width, color=colour)
+        axes.bar(places + offset, line.values, width, color=colour, snap=len(places) < MANY)
         for line, offset, width, colour in groups(plan.lines, each)
     ]
     room = dress.room_of(axes)[0]
     if names:
-        axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.set_xlim(*limits(len(names)))
         ticks.name_axis(axes.xaxis, places, names, room)
     else:
         ticks.date_axis(axes.xaxis, plan.x)
@@ -73,8 +73,9 @@ def standing(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> An
 
 def lying(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> Any:
     texts = [wrapped(name, NAME_LETTERS, 2) for name in names]
-    tall = sum(max(BAR_IN * (len(plan.lines) + 0.6), 0.17 * (t.count("\n") + 1)) for t in texts)
-    height = min(max(tall + 1.2, dress.HEIGHT_IN * 0.6), HIGHEST_IN)
+    if height_of(texts, plan.lines) > HIGHEST_IN:
+        texts = in_one_line(names, ONE_LINE)
+    height = min(max(height_of(texts, plan.lines), dress.HEIGHT_IN * 0.6), HIGHEST_IN)
     figure, axes = dress.new_axes(height)
     axes.set_position((0.1, 0.6 / height, 0.88, 1 - 1.2 / height))
     places = np.arange(len(texts), dtype=float)
@@ -82,13 +83,25 @@ def lying(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> Any:
         axes.barh(places + offset, line.values, width, color=colour)
         for line, offset, width, colour in groups(plan.lines, 1.0)
     ]
-    axes.set_ylim(len(texts) - 0.4, -0.6)  # the first row on top
+    axes.set_ylim(*reversed(limits(len(texts))))  # the first row on top
     ticks.beside_axis(axes.yaxis, places, texts, dress.room_of(axes)[1])
     finish(axes, plan.lines, scale, axes.xaxis)
     turned = Words(words.title, words.ylabel, words.xlabel)
     dress.name_all(axes, turned, dress.add_legend(axes, handles, labels(plan.lines)))
     ticks.tilt_if_crowded(figure, axes.xaxis)
     return figure
+
+
+def height_of(texts: list[str], lines: list[Line]) -> float:
+    """Inches that let every bar and every name be seen."""
+    bars = BAR_IN * (len(lines) + 0.6)
+    return 1.2 + sum(max(bars, ticks.LINE_IN * (text.count("\n") + 1)) for text in texts)
+
+
+def limits(rows: int) -> tuple[float, float]:
+    """Of the axis of the rows; few bars do not grow into boards."""
+    spare = max(0.0, (FEW - rows) / 2)
+    return -0.6 - spare, rows - 0.4 + spare
 
 
 def groups(lines: list[Line], each: float) -> list[tuple[Line, float, float, Any]]:
@@ -111,11 +124,9 @@ def finish(axes: Any, lines: list[Line], scale: str, axis: Any) -> None:
     axes.grid(False)
     axes.grid(visible=True, axis=axis.axis_name)
     values = ticks.all_values(lines)
-    if scale == "linear":
-        axis.set_major_formatter(ticks.Thousands())
-        if np.nanmin(values) < 0:
-            (axes.axhline if upright else axes.axvline)(0, color="#8a949c", linewidth=0.8)
-    ticks.set_scale(axis, scale, values, repr(lines[0].label if len(lines) == 1 else "y"))
+    if scale == "linear" and np.nanmin(values) < 0:
+        (axes.axhline if upright else axes.axvline)(0, color="#8a949c", linewidth=0.8)
+    ticks.set_scale(axis, scale, values, what_of(lines))
     (axes.yaxis if not upright else axes.xaxis).set_tick_params(length=0)
     if scale == "log":
         lowest = values[values > 0].min()

@@ -88,9 +88,7 @@ def clean_column(column: pd.Series, asked: bool) -> tuple[pd.Series | None, str]
     if not asked and any(found and found.is_code for found in kinds.values()):
         return None, "left as text: it holds codes (leading zeros or very many digits)"
     numbers_of = read(kinds)
-    numeric = [
-        numbers_of.get(v, math.nan) if isinstance(v, str) else as_float(v) for v in values
-    ]
+    numeric = [numbers_of.get(v, math.nan) if isinstance(v, str) else as_float(v) for v in values]
     made = pd.Series(whole_if_whole(numeric), index=column.index, name=column.name)
     return made, describe(kinds, counts, values, good)
 
@@ -105,9 +103,7 @@ def may_be_text(kind: Any) -> bool:
 
 def read(kinds: dict[str, Numeral | None]) -> dict[str, float]:
     comma = comma_is_decimal(found.body for found in kinds.values() if found and found.body)
-    return {
-        text: value_of(found, comma) if found else math.nan for text, found in kinds.items()
-    }
+    return {text: value_of(found, comma) if found else math.nan for text, found in kinds.items()}
 
 
 def is_plain_number(value: object) -> bool:
@@ -120,7 +116,7 @@ def is_nothing(value: object) -> bool:
         return False
     if value is None or value is pd.NA or value is pd.NaT:
         return True
-    return isinstance(value, (numbers.Real, Decimal)) and value != value
+    return isinstance(value, (numbers.Real, Decimal)) and math.isnan(value)
 
 
 def as_float(value: Any) -> float:

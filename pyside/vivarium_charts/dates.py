@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: disallow-untyped-calls=False
 """Values and texts that mean dates, as matplotlib counts them: days, NaN where there is none."""
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.dates import date2num
 
+from .cleaning import is_nothing
 from .numerals import MISSING
 
 Moment = datetime.datetime
-MONTHS = dict(
-    zip("jan feb mar apr may jun jul aug sep oct nov dec".split(), range(1, 13), strict=True)
-)
-NAME = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+NAME = rf"(?P<name>{'|'.join(MONTHS)})[a-z]*\.?"
 DAY, YEAR = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?", r"(?P<y>\d{4}|\d{2})"
 FORMS = [
     re.compile(f"^{form}$", re.IGNORECASE)
@@ -79,8 +79,13 @@ def from_texts(values: list[Any]) -> Dates | None:
     found = [part for part in parts if isinstance(part, dict)]
     day_first = any(int(part["a"]) > 12 for part in found if "a" in part)
     try:
-        moments = iter([part if isinstance(part, Moment) else build(part, day_first)
-                        for part in parts if part is not None])
+        moments = iter(
+            [
+                part if isinstance(part, Moment) else build(part, day_first)
+                for part in parts
+                if part is not None
+            ]
+        )
     except ValueError:  # a 13th month, a 31st of April
         return None
     days = [np.nan if is_missing(value) else date2num(next(moments)) for value in values]
@@ -89,8 +94,8 @@ def from_texts(values: list[Any]) -> Dates | None:
 
 def is_missing(value: Any) -> bool:
     if isinstance(value, str):
-        return value.strip().casefold() in MISSING
-    return value is None or value is pd.NaT or value is pd.NA or value != value
+        return not value.strip() or value.strip().casefold() in MISSING
+    return is_nothing(value)
 
 
 def moment_or_parts(value: Any) -> Moment | dict[str, str] | None:
@@ -130,7 +135,7 @@ def build(parts: dict[str, str], day_first: bool) -> Moment:
     if "q" in parts:
         month = int(parts["q"]) * 3 - 2
     if "name" in parts:
-        month = MONTHS[parts["name"].casefold()]
+        month = MONTHS.index(parts["name"].casefold()) + 1
     if "a" in parts:
         first, second = int(parts["a"]), int(parts["b"])
         day, month = (first, second) if day_first else (second, first)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,20 +13,20 @@ from typing import Any
 import matplotlib
 from matplotlib import style
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from .lettering import drawn, families, width, wrapped
 
 WIDTH_IN, HEIGHT_IN = 8.0, 4.5
 DPI = 110
-COLOURS = (
-    "#1667a8 #e4642c #2b9a66 #8d5ab5 #d9a400 #16a2b8 #c43d77 #7b5b45 #5d6b75 #8fae1b".split()
-)
+COLOURS = ["#1667a8", "#e4642c", "#2b9a66", "#8d5ab5", "#d9a400"]
+COLOURS += ["#16a2b8", "#c43d77", "#7b5b45", "#5d6b75", "#8fae1b"]
 GREY = "#c9ced3"
 TOLD_APART = 2 * len(COLOURS)  # lines; dashed ones from the second round on
 PICKED = 9  # of more lines than that: the others are grey
 ABOVE_MOST, ABOVE_LETTERS = 6, 78  # a legend above the chart
-BESIDE_ROWS, BESIDE_LETTERS = 18, 30  # one column of a legend beside it
+BESIDE_ROWS, BESIDE_LETTERS = 18, 36  # one column of a legend beside it
 LOOK = {
     "figure.dpi": DPI,
     "savefig.dpi": DPI,
@@ -64,10 +65,15 @@ class Words:
 def dressed(texts: Iterable[str]) -> Iterator[None]:
     """Matplotlib as our charts need it, from its defaults; afterwards as the user had it."""
     family = families(texts)
-    # A thread of the user's may plot meanwhile: nothing here but a change of parameters.
-    with matplotlib.rc_context(), style.context(LOOK, after_reset=True):
-        matplotlib.rcParams["font.family"] = family
-        yield
+    log = logging.getLogger("matplotlib.font_manager")  # it tells that a font has no bold
+    level = log.level
+    try:
+        log.setLevel(logging.ERROR)
+        with matplotlib.rc_context(), style.context(LOOK, after_reset=True):
+            matplotlib.rcParams["font.family"] = family
+            yield
+    finally:
+        log.setLevel(level)
 
 
 def new_axes(height_in: float = HEIGHT_IN) -> tuple[Any, Any]:
@@ -95,8 +101,9 @@ def look_of(at: int) -> dict[str, Any]:
 
 def shades(count: int) -> list[Any]:
     """As many colours as there are series of bars."""
-    if count <= len(COLOURS):
-        return list(COLOURS[:count])
+    if count <= 2 * len(COLOURS):
+        paler = [tuple(1 - (1 - part) * 0.5 for part in to_rgb(name)) for name in COLOURS]
+        return [*COLOURS, *paler][:count]
     colours = matplotlib.colormaps["turbo"]
     return [colours(0.04 + 0.92 * at / (count - 1)) for at in range(count)]
 
@@ -122,6 +129,10 @@ def add_legend(axes: Any, handles: Sequence[Any], labels: Sequence[str]) -> int:
         place |= {"ncol": math.ceil(len(labels) / BESIDE_ROWS), "borderaxespad": 0.0}
     # Given as labels, those that start with an underscore would be left out.
     legend = axes.legend(handles, [str(at) for at in range(len(labels))], handlelength=1.5, **place)
+    for handle in getattr(legend, "legend_handles", None) or legend.legendHandles:
+        if hasattr(handle, "set_sizes"):  # points of a scatter chart, however small there
+            handle.set_sizes([34])
+            handle.set_alpha(1)
     for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set_text(drawn(wrapped(label, BESIDE_LETTERS if not above else 99, 2)))
     return 1 if above else 0
@@ -130,5 +141,13 @@ def add_legend(axes: Any, handles: Sequence[Any], labels: Sequence[str]) -> int:
 def say_empty(axes: Any) -> None:
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
-    axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center", va="center",
-              color="#8a949c", fontsize=14)
+    axes.text(
+        0.5,
+        0.5,
+        "no data",
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+        color="#8a949c",
+        fontsize=14,
+    )

@@ -37,4 +37,6 @@ def note(text: str) -> None:
 def quoted(texts: Iterable[str], most: int = 3) -> str:
     shown = list(texts)
     more = len(shown) - most
-    return ", ".join(repr(text) for text in shown[:most]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(repr(text) for text in shown[:most]) + (
+        f" and {more} more" if more > 0 else ""
+    )

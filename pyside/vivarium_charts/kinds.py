@@ -12,10 +12,12 @@ from . import axes as ticks
 from . import dress
 from .bars import draw_bars
 from .dress import Words
-from .plan import Line, Numbers, Plan, X, labels, make_plan, shared_places, sorted_by_x
+from .errors import ChartError
+from .plan import Line, Numbers, Plan, X, labels, make_plan, shared_places, sorted_by_x, what_of
 from .saving import save
 
 MARKED = 26  # points of a line that each get a dot
+THIN = 500  # points of a line that is drawn finer
 
 
 def line_chart(
@@ -88,9 +90,7 @@ def bar_chart(
         return save(figure, named.title, filename)
 
 
-def scale_pair(
-    xscale: str | None, yscale: str | None, logx: bool, logy: bool
-) -> tuple[str, str]:
+def scale_pair(xscale: str | None, yscale: str | None, logx: bool, logy: bool) -> tuple[str, str]:
     return (
         ticks.scale_named(xscale, logx, "xscale"),
         ticks.scale_named(yscale, logy, "yscale"),
@@ -128,34 +128,35 @@ def chart(
             dress.say_empty(axes)
             dress.name_all(axes, named, 0)
         else:
-            draw_over_x(figure, axes, plan, named, scales, draw)
+            draw_over_x(axes, plan, named, scales, draw)
         return save(figure, named.title, filename)
 
 
 def draw_over_x(
-    figure: Any,
     axes: Any,
     plan: Plan,
     named: Words,
     scales: tuple[str, str],
     draw: Callable[[Any, X, list[Line]], list[Any]],
 ) -> None:
-    handles = draw(axes, plan.x, plan.lines)
+    what = what_of(plan.lines)
+    ticks.set_scale(axes.yaxis, scales[1], ticks.all_values(plan.lines), what)
+    if scales[0] != "linear" and plan.x.kind in ("dates", "names"):
+        raise ChartError(f"x has {plan.x.kind}, which a {scales[0]} scale cannot place")
+    ticks.set_scale(axes.xaxis, scales[0], plan.x.at, repr(plan.x.label or "x"))
+    lines = [Line(line.label, ticks.placeable(line.values, scales[1])) for line in plan.lines]
+    handles = draw(axes, plan.x, lines)
     axes.grid(axis="x", visible=draw is draw_points and plan.x.kind != "names")
-    ticks.number_axis_y(axes, scales[1] == "linear")
-    ticks.x_axis(axes, plan.x, dress.room_of(axes)[0])
-    what = plan.lines[0].label if len(plan.lines) == 1 else "y"
-    ticks.set_scale(axes.yaxis, scales[1], ticks.all_values(plan.lines), repr(what))
-    if plan.x.kind in ("numbers", "rows"):
-        ticks.set_scale(axes.xaxis, scales[0], plan.x.at, repr(plan.x.label or "x"))
+    if scales[0] == "linear":
+        ticks.x_axis(axes, plan.x, dress.room_of(axes)[0])
     shown = legend_entries(plan.lines, handles)
     dress.name_all(axes, named, dress.add_legend(axes, *shown))
     if plan.x.kind != "names":
-        ticks.tilt_if_crowded(figure, axes.xaxis)
+        ticks.tilt_if_crowded(axes.figure, axes.xaxis)
 
 
 def picked(lines: list[Line]) -> set[int]:
-    """The lines that get a colour: all, or those that end highest when nobody could tell all apart."""
+    """The lines that get a colour: of more than one can tell apart, those that end highest."""
     if len(lines) <= dress.TOLD_APART:
         return set(range(len(lines)))
     order = sorted(range(len(lines)), key=lambda at: last_value(lines[at].values), reverse=True)
@@ -185,9 +186,7 @@ def looks(lines: list[Line]) -> list[dict[str, Any]]:
     if len(chosen) == len(lines):
         return [dress.look_of(at) for at in chosen]
     grey = {"color": dress.GREY, "linestyle": "-", "linewidth": 0.8, "zorder": 1.5}
-    return [
-        dress.look_of(chosen.index(at)) if at in chosen else grey for at in range(len(lines))
-    ]
+    return [dress.look_of(chosen.index(at)) if at in chosen else grey for at in range(len(lines))]
 
 
 def draw_lines(axes: Any, x: X, lines: list[Line]) -> list[Any]:
@@ -207,9 +206,14 @@ def draw_line(axes: Any, at: Numbers, values: Numbers, look: dict[str, Any]) -> 
         at, values = at[there], values[there]
         alone = np.zeros(len(values), dtype=bool) if len(values) > 1 else alone[there]
     dots = np.flatnonzero(alone) if there.sum() > MARKED else None
+    look = {"linewidth": 1.8 if len(values) < THIN else 1.1, **look}
     [line] = axes.plot(
-        at, values, marker="o" if dots is None or len(dots) else None, markersize=3.5,
-        markevery=None if dots is None else dots.tolist(), **look,
+        at,
+        values,
+        marker="o" if dots is None or len(dots) else None,
+        markersize=3.5 if len(values) > 1 else 7,
+        markevery=None if dots is None else dots.tolist(),
+        **look,
     )
     return line
 
@@ -218,7 +222,14 @@ def draw_points(axes: Any, x: X, lines: list[Line]) -> list[Any]:
     count = len(x.at) * len(lines)
     size, alpha = (34, 0.8) if count <= 200 else (16, 0.6) if count <= 2000 else (6, 0.4)
     return [
-        axes.scatter(x.at, line.values, s=size, alpha=alpha, color=look["color"],
-                     linewidths=0, zorder=look.get("zorder", 2))
+        axes.scatter(
+            x.at,
+            line.values,
+            s=size,
+            alpha=alpha,
+            color=look["color"],
+            linewidths=0,
+            zorder=look.get("zorder", 2),
+        )
         for line, look in zip(lines, looks(lines), strict=True)
     ]

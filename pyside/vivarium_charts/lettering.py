@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -20,6 +20,8 @@ CJK = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "FULLWIDTH", "IDEOGR
 REST = ("Symbola", "Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math", "Noto Sans")
 # Before 3.11 matplotlib lays letters side by side as they come: none is joined, none reordered.
 SHAPES = tuple(int(part) for part in matplotlib.__version__.split(".")[:2]) >= (3, 11)
+JOINING = {"Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil", "Telugu"}
+JOINING |= {"Kannada", "Malayalam", "Sinhala", "Khmer", "Myanmar", "Tibetan", "Mongolian"}
 INVISIBLE = re.compile("[\ufe00-\ufe0f\u200b\u2060\ufeff\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 JOINED_PICTURES = re.compile("(?<=[\u2600-\u27bf\U0001f000-\U0001faff])\u200d")
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -82,10 +84,20 @@ def letters(family: str) -> frozenset[str]:
 def drawn(text: str) -> str:
     """The text as matplotlib must be given it."""
     text = JOINED_PICTURES.sub("", INVISIBLE.sub("", UNSAFE.sub(" ", text)))
-    if SHAPES or not any(unicodedata.bidirectional(c) in ("R", "AL") for c in text):
+    if SHAPES:
+        return text
+    scripts = {unicodedata.name(c, "").partition(" ")[0].title() for c in text} & JOINING
+    if scripts:
+        say_unshaped(", ".join(sorted(scripts)))
+    if not any(unicodedata.bidirectional(c) in ("R", "AL") for c in text):
         return text
     reshape, reorder = shaping()
     return "\n".join(reorder(reshape(line)) for line in text.split("\n"))
+
+
+@cache
+def say_unshaped(scripts: str) -> None:
+    note(f"matplotlib {matplotlib.__version__} draws letters of {scripts} unjoined and unordered")
 
 
 @cache
@@ -116,7 +128,7 @@ def char_width(char: str) -> float:
 
 
 def wrapped(text: str, most: float, lines: int) -> str:
-    """In at most so many lines of at most so many letters; what is left over becomes an ellipsis."""
+    """In at most so many lines of at most so many letters; an ellipsis for what is left over."""
     made: list[str] = []
     for paragraph in text.strip().split("\n"):
         line = ""
@@ -124,15 +136,27 @@ def wrapped(text: str, most: float, lines: int) -> str:
             if line and width(line + word.rstrip()) > most:
                 made.append(line.strip())
                 line = ""
-            while width(word.rstrip()) > most:
-                head = cut(word, most)
-                made.append(head)
-                word = word[len(head) :]
-            line += word
+            rest = word
+            while width(rest.rstrip()) > most:
+                made.append(cut(rest, most))
+                rest = rest[len(made[-1]) :]
+            line += rest
         made.append(line.strip())
     if len(made) > lines:
         made = [*made[: lines - 1], cut(made[lines - 1], most - 1) + "…"]
     return "\n".join(made)
+
+
+def in_one_line(names: Sequence[str], most: int) -> list[str]:
+    """Shortened at the end; in the middle, where names would become the same."""
+    ends = [wrapped(name, most, 1) for name in names]
+    if len(set(ends)) == len(set(names)):
+        return ends
+    flat = [" ".join(name.split()) for name in names]
+    return [
+        name if width(name) <= most else f"{cut(name, most / 2)}…{cut(name[::-1], most / 2)[::-1]}"
+        for name in flat
+    ]
 
 
 def words_of(text: str) -> list[str]:

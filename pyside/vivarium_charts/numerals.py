@@ -8,12 +8,42 @@ from dataclasses import dataclass
 
 # As statistics offices, spreadsheets and programs write that there is no value.
 MISSING = frozenset(
-    ["", "na", "n/a", "n.a.", "n.a", "#n/a", "n/d", "n.d.", "nan", "<na>", "nat", "null", "none"]
-    + ["nil", "missing", ":", ".", "..", "...", "…", "-", "--", "---", "*", "?", "/", "(na)"]
-    + ["#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!"]
+    [
+        "na",
+        "n/a",
+        "n.a.",
+        "n.a",
+        "(na)",
+        "n/d",
+        "n.d.",
+        "nan",
+        "<na>",
+        "nat",
+        "null",
+        "none",
+        "nil",
+        "missing",
+        ":",
+        ".",
+        "..",
+        "...",
+        "-",
+        "--",
+        "---",
+        "*",
+        "?",
+        "/",
+        "#n/a",
+        "#value!",
+        "#div/0!",
+        "#ref!",
+        "#num!",
+        "#name?",
+        "#null!",
+    ]
 )
-DASHES = dict.fromkeys(map(ord, "−–—‒﹣－"), "-")
-SIGNS = DASHES | {ord("٫"): ",", ord("٬"): "'", ord("’"): "'", ord("％"): "%", ord("٪"): "%"}
+DASHES = dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2013, 0x2014, 0x2212, 0xFE63, 0xFF0D], "-")
+SIGNS = DASHES | {0x066B: ",", 0x066C: "'", 0x2019: "'", 0x066A: "%", 0xFF05: "%", 0x2026: "..."}
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁽⁾†‡§"
 CODES = "USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|KRW|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR"
 WORDS = r"US\$|A\$|C\$|R\$|HK\$|kr\.?|zł|Kč|Ft|Rs\.?|lei"
@@ -54,7 +84,7 @@ class Numeral:
 def numeral(text: str) -> Numeral | None:
     """None: it means no number."""
     rest = " ".join(text.translate(SIGNS).split())
-    if rest.casefold() in MISSING or FLAGGED_MISSING.match(rest):
+    if not rest or rest.casefold() in MISSING or FLAGGED_MISSING.match(rest):
         return Numeral(missing=True)
     bare = rest.rstrip(SUPERSCRIPTS).rstrip()
     mark = rest[len(bare) :].strip()
@@ -135,7 +165,7 @@ def comma_is_decimal(bodies: Iterable[str]) -> bool:
 
 
 def says_decimal(body: str, sign: str) -> int:
-    """1: the sign is a decimal one (12,5); -1: it parts thousands (1,234,567); 0: either (1,234)."""
+    """1: a decimal sign (12,5); -1: it parts thousands (1,234,567); 0: it may be either."""
     if body.count(sign) > 1:
         return -1
     groups = GROUPS[sign].match(body) and not body.startswith("0")

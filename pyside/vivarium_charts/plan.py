@@ -63,7 +63,11 @@ def telling_column(table: Table, y: Any) -> tuple[Column | None, int | None]:
     named = set(pick_y(table, y, None)) if y is not None else set()
     for at, column in enumerate(table.columns):
         kind = column.values.dtype
-        if at in named or pd.api.types.is_numeric_dtype(kind) or as_numbers(column, False)[0] is not None:
+        if (
+            at in named
+            or pd.api.types.is_numeric_dtype(kind)
+            or as_numbers(column, False)[0] is not None
+        ):
             continue
         if len(table.columns) > 1:
             return column, at
@@ -155,6 +159,11 @@ def sorted_by_x(plan: Plan) -> Plan:
     order = there[np.argsort(plan.x.at[there], kind="stable")]
     x = X(plan.x.kind, plan.x.at[order], plan.x.label, plan.x.names, plan.x.quarters)
     return Plan(x, [Line(line.label, line.values[order]) for line in plan.lines])
+
+
+def what_of(lines: list[Line]) -> str:
+    """What the values are, in a sentence."""
+    return repr(lines[0].label) if len(lines) == 1 and lines[0].label else "y"
 
 
 def labels(lines: Iterable[Line]) -> list[str]:

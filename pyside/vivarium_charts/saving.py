@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: disallow-untyped-calls=False
 """A chart's file: its name, and whether somebody will show it."""
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ WATCHED_DEPTH = 32  # directories below the workspace that are scanned
 def save(figure: Any, title: str, filename: str | None) -> str:
     """Write the picture to a file of its own; the name of it."""
     picture = io.BytesIO()
-    figure.savefig(picture, format="png", bbox_inches="tight", pad_inches=0.15,
-                   metadata={"Software": None})
+    figure.savefig(
+        picture, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None}
+    )
     path = write_new(Path(filename or name_from(title)), picture.getvalue())
     if not is_watched(Path.cwd() / path):
         show(picture.getvalue())
@@ -28,8 +30,10 @@ def save(figure: Any, title: str, filename: str | None) -> str:
 
 def name_from(title: str) -> str:
     """A title's letters and digits; "chart" where it has none."""
-    kept = "".join(c if c.isalnum() or unicodedata.category(c) in ("Mn", "Mc") else " "
-                   for c in unicodedata.normalize("NFC", title.lower()))
+    kept = "".join(
+        c if c.isalnum() or unicodedata.category(c) in ("Mn", "Mc") else " "
+        for c in unicodedata.normalize("NFC", title.lower())
+    )
     name = ""
     for word in kept.split():
         longer = f"{name}-{word}" if name else word

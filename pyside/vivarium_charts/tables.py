@@ -88,13 +88,12 @@ def as_cells(value: Any) -> Any:
 
 def is_list(value: object) -> bool:
     listlike = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
-    return listlike or hasattr(value, "__array__") and getattr(value, "ndim", 1) > 0
+    return listlike or (hasattr(value, "__array__") and getattr(value, "ndim", 1) > 0)
 
 
 def from_list(data: list[Any]) -> pd.DataFrame | pd.Series:
-    if data and all(isinstance(row, (Mapping, Sequence)) for row in data):
-        if not any(isinstance(row, (str, bytes)) for row in data):
-            return pd.DataFrame(data)
+    if data and all(isinstance(row, (Mapping, list, tuple)) for row in data):
+        return pd.DataFrame(data)
     if data and all(isinstance(part, pd.Series) for part in data):
         return pd.concat(data, axis=1)
     return pd.Series(data)
