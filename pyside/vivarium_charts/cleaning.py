@@ -31,14 +31,14 @@ def clean_numeric(data: Any, columns: Any = None) -> Any:
     data = as_pandas(data)
     if isinstance(data, pd.Series):
         cleaned, words = clean_column(data, asked=True)
-        tell({label_of(data.name) or "values": words})
+        tell([(label_of(data.name) or "values", words)])
         return data if cleaned is None else cleaned
-    made, told = data.copy(), {}
+    made, told = data.copy(), []
     for at in positions(list(data.columns), columns):
         cleaned, words = clean_column(data.iloc[:, at], asked=columns is not None)
         if cleaned is not None:
             made.isetitem(at, cleaned)
-        told[label_of(data.columns[at])] = words
+        told.append((label_of(data.columns[at]), words))
     tell(told)
     return made
 
@@ -46,15 +46,16 @@ def clean_numeric(data: Any, columns: Any = None) -> Any:
 def clean_polars(data: Any, columns: Any) -> Any:
     if not hasattr(data, "columns"):  # a Series
         cleaned, words = clean_column(pd.Series(data.to_list(), dtype=object), asked=True)
-        tell({data.name or "values": words})
+        tell([(data.name or "values", words)])
         return data if cleaned is None else type(data)(data.name, cleaned.tolist())
-    told, made = {}, []
+    told, made = [], []
     for at in positions(data.columns, columns):
         column = data[:, at]
         if column.dtype.is_numeric():
             continue
         text = pd.Series(column.to_list(), dtype=object)
-        cleaned, told[column.name] = clean_column(text, asked=columns is not None)
+        cleaned, words = clean_column(text, asked=columns is not None)
+        told.append((column.name, words))
         if cleaned is not None:
             made.append(type(column)(column.name, cleaned.tolist()))
     tell(told)
@@ -134,7 +135,7 @@ def describe(
     kinds: dict[str, Numeral | None], counts: Counter[str], values: list[Any], good: int
 ) -> str:
     """What became of the texts, most important first."""
-    words = [f"{good} numbers"]
+    words = ["1 number" if good == 1 else f"{good} numbers"]
     lost = [text for text, found in kinds.items() if found is None]
     lost += sorted({str(v) for v in values if is_strange(v)})
     gone = [text for text, found in kinds.items() if found and found.missing]
@@ -160,7 +161,7 @@ def is_strange(value: object) -> bool:
     return not isinstance(value, str) and not is_plain_number(value) and not is_nothing(value)
 
 
-def tell(told: dict[str, str]) -> None:
-    for name, words in told.items():
+def tell(told: list[tuple[str, str]]) -> None:
+    for name, words in told:
         if words:
             note(f"clean_numeric: {name}: {words}")

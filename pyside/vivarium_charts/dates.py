@@ -94,7 +94,7 @@ def from_texts(values: list[Any]) -> Dates | None:
 
 def is_missing(value: Any) -> bool:
     if isinstance(value, str):
-        return not value.strip() or value.strip().casefold() in MISSING
+        return MISSING.fullmatch(value.strip()) is not None
     return is_nothing(value)
 
 

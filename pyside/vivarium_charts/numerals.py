@@ -7,40 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 # As statistics offices, spreadsheets and programs write that there is no value.
-MISSING = frozenset(
-    [
-        "na",
-        "n/a",
-        "n.a.",
-        "n.a",
-        "(na)",
-        "n/d",
-        "n.d.",
-        "nan",
-        "<na>",
-        "nat",
-        "null",
-        "none",
-        "nil",
-        "missing",
-        ":",
-        ".",
-        "..",
-        "...",
-        "-",
-        "--",
-        "---",
-        "*",
-        "?",
-        "/",
-        "#n/a",
-        "#value!",
-        "#div/0!",
-        "#ref!",
-        "#num!",
-        "#name?",
-        "#null!",
-    ]
+MISSING = re.compile(
+    r"(?:\(?na\)?|n/[ad]|n\.[ad]\.?|nan|<na>|nat|null|none|nil|missing|[:.*?/-]|\.{2,3}|-{2,3}"
+    r"|#(?:n/a|value!|ref!|num!|null!|div/0!|name\?))?",
+    re.IGNORECASE,
 )
 DASHES = dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2013, 0x2014, 0x2212, 0xFE63, 0xFF0D], "-")
 SIGNS = DASHES | {0x066B: ",", 0x066C: "'", 0x2019: "'", 0x066A: "%", 0xFF05: "%", 0x2026: "..."}
@@ -84,7 +54,7 @@ class Numeral:
 def numeral(text: str) -> Numeral | None:
     """None: it means no number."""
     rest = " ".join(text.translate(SIGNS).split())
-    if not rest or rest.casefold() in MISSING or FLAGGED_MISSING.match(rest):
+    if MISSING.fullmatch(rest) or FLAGGED_MISSING.match(rest):
         return Numeral(missing=True)
     bare = rest.rstrip(SUPERSCRIPTS).rstrip()
     mark = rest[len(bare) :].strip()
