@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from .errors import label_of, note, quoted
+from .errors import in_a_sentence, label_of, note, quoted
 from .numerals import Numeral, comma_is_decimal, numeral, value_of
 from .tables import as_pandas, find, is_polars
 
@@ -19,6 +19,7 @@ ENOUGH = 0.5  # of the values of a column must mean numbers, if it was not asked
 EXACT = 2**53
 
 
+@in_a_sentence
 def clean_numeric(data: Any, columns: Any = None) -> Any:
     """A copy of data in which texts that mean numbers are numbers, and "NA", ":" and such NaN.
 

@@ -2,13 +2,30 @@
 """What a caller is told: errors of one sentence, and notes."""
 
 import difflib
-from collections.abc import Hashable, Iterable
+import functools
+from collections.abc import Callable, Hashable, Iterable
+from typing import ParamSpec, TypeVar
 
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 LISTED = 30  # names in one message
 
 
 class ChartError(ValueError):
     """The chart that was asked for cannot be drawn; the text says why, in a sentence."""
+
+
+def in_a_sentence(function: Callable[Given, Made]) -> Callable[Given, Made]:
+    """A ChartError of this function has a short traceback: what it says is all there is to know."""
+
+    @functools.wraps(function)
+    def call(*args: Given.args, **kwargs: Given.kwargs) -> Made:
+        try:
+            return function(*args, **kwargs)
+        except ChartError as error:
+            raise error.with_traceback(None) from None
+
+    return call
 
 
 def no_such_column(name: object, there_are: list[str]) -> ChartError:

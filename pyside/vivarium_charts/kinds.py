@@ -12,7 +12,7 @@ from . import axes as ticks
 from . import dress
 from .bars import draw_bars
 from .dress import Words
-from .errors import ChartError
+from .errors import ChartError, in_a_sentence
 from .plan import Line, Numbers, Plan, X, labels, make_plan, shared_places, sorted_by_x, what_of
 from .saving import save
 
@@ -20,6 +20,7 @@ MARKED = 26  # points of a line that each get a dot
 THIN = 500  # points of a line that is drawn finer
 
 
+@in_a_sentence
 def line_chart(
     data: Any,
     x: Any = None,
@@ -44,6 +45,7 @@ def line_chart(
     return chart(plan, words(plan, title, xlabel, ylabel), scales, draw_lines, filename)
 
 
+@in_a_sentence
 def scatter_chart(
     data: Any,
     x: Any = None,
@@ -64,6 +66,7 @@ def scatter_chart(
     return chart(plan, words(plan, title, xlabel, ylabel), scales, draw_points, filename)
 
 
+@in_a_sentence
 def bar_chart(
     data: Any,
     x: Any = None,
