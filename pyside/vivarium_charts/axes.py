@@ -120,12 +120,12 @@ def set_scale(axis: Any, scale: str, values: Numbers, what: str) -> None:
             note(f"not on the log scale: {below} of {len(there)} values of {what}, not above zero")
     setter = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
     setter(scale)
+    axis.set_major_formatter(LogThousands())
     if scale == "log":
         above = there[there > 0]
         few = math.log10(above.max() / above.min()) < 2
         axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5) if few else (1,), numticks=12))
         axis.set_minor_formatter(FixedFormatter([]))
-        axis.set_major_formatter(LogThousands())
 
 
 def placeable(values: Numbers, scale: str) -> Numbers:

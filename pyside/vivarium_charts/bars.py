@@ -128,6 +128,8 @@ def finish(axes: Any, lines: list[Line], scale: str, axis: Any) -> None:
         (axes.axhline if upright else axes.axvline)(0, color="#8a949c", linewidth=0.8)
     ticks.set_scale(axis, scale, values, what_of(lines))
     (axes.yaxis if not upright else axes.xaxis).set_tick_params(length=0)
+    if not values[np.isfinite(values)].any():
+        (axes.set_ylim if upright else axes.set_xlim)(0, 1)  # all zero: no bars, but an axis
     if scale == "log":
         lowest = values[values > 0].min()
         low = 10 ** math.floor(math.log10(lowest / 1.5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ WIDTH_IN, HEIGHT_IN = 8.0, 4.5
 DPI = 110
 COLOURS = ["#1667a8", "#e4642c", "#2b9a66", "#8d5ab5", "#d9a400"]
 COLOURS += ["#16a2b8", "#c43d77", "#7b5b45", "#5d6b75", "#8fae1b"]
+UNNAMED = "(no name)"
 GREY = "#c9ced3"
 TOLD_APART = 2 * len(COLOURS)  # lines; dashed ones from the second round on
 PICKED = 9  # of more lines than that: the others are grey
@@ -64,12 +66,17 @@ class Words:
 @contextmanager
 def dressed(texts: Iterable[str]) -> Iterator[None]:
     """Matplotlib as our charts need it, from its defaults; afterwards as the user had it."""
-    family = families(texts)
     log = logging.getLogger("matplotlib.font_manager")  # it tells that a font has no bold
     level = log.level
     try:
         log.setLevel(logging.ERROR)
-        with matplotlib.rc_context(), style.context(LOOK, after_reset=True):
+        family = families(texts)
+        with (
+            matplotlib.rc_context(),
+            style.context(LOOK, after_reset=True),
+            warnings.catch_warnings(),
+        ):
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # it has been said
             matplotlib.rcParams["font.family"] = family
             yield
     finally:
@@ -134,7 +141,8 @@ def add_legend(axes: Any, handles: Sequence[Any], labels: Sequence[str]) -> int:
             handle.set_sizes([34])
             handle.set_alpha(1)
     for text, label in zip(legend.get_texts(), labels, strict=True):
-        text.set_text(drawn(wrapped(label, BESIDE_LETTERS if not above else 99, 2)))
+        flat = " ".join(label.split()) or UNNAMED
+        text.set_text(drawn(wrapped(flat, ABOVE_LETTERS if above else BESIDE_LETTERS, 2)))
     return 1 if above else 0
 
 

@@ -62,7 +62,7 @@ def candidates(missing: set[str]) -> Iterable[str]:
         if family in known:
             yield family
     for family in sorted(known - set(likely)):  # slow: each font is opened
-        if "Emoji" not in family:
+        if "Emoji" not in family and "Last Resort" not in family:
             yield family
 
 

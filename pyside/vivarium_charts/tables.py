@@ -50,13 +50,22 @@ def as_pandas(data: Any) -> pd.DataFrame | pd.Series:
         return from_mapping(data)
     if isinstance(data, (pd.Index, set, frozenset, range)) or hasattr(data, "__array__"):
         data = list(data) if isinstance(data, (set, frozenset)) else data
-        return pd.DataFrame(data) if getattr(data, "ndim", 1) == 2 else pd.Series(data)
+        return from_array(data)
     for method in ("to_pandas", "df"):  # pyarrow, DuckDB and others
         if callable(getattr(data, method, None)):
             return as_pandas(getattr(data, method)())
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         raise ChartError(f"a chart is drawn from {KINDS}, not from {type(data).__name__}")
     return from_list(list(data))
+
+
+def from_array(data: Any) -> pd.DataFrame | pd.Series:
+    dimensions = getattr(data, "ndim", 1)
+    if dimensions > 2:
+        raise ChartError(
+            f"a chart is drawn from rows and columns, not from {dimensions} dimensions"
+        )
+    return pd.DataFrame(data) if dimensions == 2 else pd.Series(data)
 
 
 def from_polars(data: Any) -> pd.DataFrame | pd.Series:
@@ -70,7 +79,7 @@ def from_polars(data: Any) -> pd.DataFrame | pd.Series:
 
 def from_mapping(data: Mapping[Any, Any]) -> pd.DataFrame | pd.Series:
     if not any(is_list(value) or isinstance(value, Mapping) for value in data.values()):
-        return pd.Series(dict(data))
+        return pd.Series(dict(data), dtype=None if data else float)
     series = {
         name: value if isinstance(value, pd.Series) else pd.Series(as_cells(value))
         for name, value in data.items()
@@ -96,7 +105,7 @@ def from_list(data: list[Any]) -> pd.DataFrame | pd.Series:
         return pd.DataFrame(data)
     if data and all(isinstance(part, pd.Series) for part in data):
         return pd.concat(data, axis=1)
-    return pd.Series(data)
+    return pd.Series(data, dtype=None if data else float)
 
 
 def as_table(data: Any) -> Table:
