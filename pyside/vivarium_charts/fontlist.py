@@ -82,4 +82,4 @@ def make(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    make(SHARED)
+    make(Path(sys.argv[1]) if len(sys.argv) > 1 else SHARED)

@@ -79,9 +79,9 @@ def from_polars(data: Any) -> pd.DataFrame | pd.Series:
 
 def from_mapping(data: Mapping[Any, Any]) -> pd.DataFrame | pd.Series:
     if not any(is_list(value) or isinstance(value, Mapping) for value in data.values()):
-        return pd.Series(dict(data), dtype=None if data else float)
+        return as_column(dict(data))
     series = {
-        name: value if isinstance(value, pd.Series) else pd.Series(as_cells(value))
+        name: value if isinstance(value, pd.Series) else as_column(as_cells(value))
         for name, value in data.items()
     }
     return pd.DataFrame(series)
@@ -105,7 +105,11 @@ def from_list(data: list[Any]) -> pd.DataFrame | pd.Series:
         return pd.DataFrame(data)
     if data and all(isinstance(part, pd.Series) for part in data):
         return pd.concat(data, axis=1)
-    return pd.Series(data, dtype=None if data else float)
+    return as_column(data)
+
+
+def as_column(cells: Any) -> pd.Series:
+    return pd.Series(cells, dtype=None if len(cells) else float)
 
 
 def as_table(data: Any) -> Table:
