@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Measures the release build against its peers and writes docs/bench.md.
 
-usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|snapshots ...]
+usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|snapshots|charts ...]
 
 Each comparison is made within one run, in turn, and is told as a ratio; no test depends
 on it.  Naming some measures only those, and prints without writing; so does BENCH_QUICK=1,
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import cells
+import charts
 import memory
 import pings
 import snapshot_room
@@ -92,12 +93,17 @@ def run_starts(program: Path, place: Path) -> list[Section]:
         return [starts.measure(ours)]
 
 
+def run_charts(_program: Path, _place: Path) -> list[Section]:
+    return [charts.measure(PYTHON)]
+
+
 MEASURES: dict[str, Callable[[Path, Path], Iterable[Section]]] = {
     "cells": run_cells,
     "pings": run_pings,
     "memory": run_memory,
     "starts": run_starts,
     "snapshots": snapshots.measure,
+    "charts": run_charts,
 }
 
 

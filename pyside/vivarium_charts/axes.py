@@ -20,7 +20,7 @@ from .plan import Line, Numbers, X
 
 SCALES = ("linear", "log", "symlog")
 LETTER_IN = 0.078  # inches of an average letter of a tick label
-LINE_IN = 0.155  # height of a line of them
+LINE_IN = 0.165  # height of a line of them
 MOST_DECIMALS = 9
 VAST = 1e12  # from here on as a power of ten
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

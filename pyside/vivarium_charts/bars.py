@@ -95,7 +95,7 @@ def lying(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> Any:
 def height_of(texts: list[str], lines: list[Line]) -> float:
     """Inches that let every bar and every name be seen."""
     bars = BAR_IN * (len(lines) + 0.6)
-    return 1.2 + sum(max(bars, ticks.LINE_IN * (text.count("\n") + 1)) for text in texts)
+    return 1.2 + sum(max(bars, ticks.LINE_IN * (text.count("\n") + 1.2)) for text in texts)
 
 
 def limits(rows: int) -> tuple[float, float]:

@@ -66,7 +66,9 @@ def about(axes):
     }
 def look(name):
     figure = seen[-1]
-    figure.canvas.draw()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        figure.canvas.draw()
     print(json.dumps({"name": name, **about(figure.axes[0])}))
 """
 Look = dict[str, Any]
@@ -140,10 +142,10 @@ def test_one_y_names_its_axis_and_has_no_legend(kernel: KernelProcess) -> None:
 
 
 def test_junk_is_left_out_and_named(kernel: KernelProcess) -> None:
-    setup = "df = pd.DataFrame({'year': ['2000', '2001', '2002', '2003'],"
-    setup += " 'v': ['1', 'n/a', '', '1,200'], 'w': [1, 'abc', 3, None]})"
+    setup = "df = pd.DataFrame({'year': ['2000', '2001', '2002', '2003', '2004'],"
+    setup += " 'v': ['1', '2', 'n/a', '', '1,200'], 'w': [1, 2, 'abc', 3, None]})"
     seen = look(kernel, "line_chart(df, x='year')", setup)
-    assert [str(v) for v in seen["lines"][0]] == ["1.0", "nan", "nan", "1200.0"]
+    assert [str(v) for v in seen["lines"][0]] == ["1.0", "2.0", "nan", "nan", "1200.0"]
     assert seen["said"] == "left out 1 value of 'w', no numbers: 'abc'"
 
 
@@ -286,8 +288,8 @@ def test_rows_are_drawn_in_the_order_of_their_dates(kernel: KernelProcess) -> No
 def test_crowded_dates_are_turned(kernel: KernelProcess) -> None:
     few = look(kernel, "line_chart({'v': [1, 2]}, x=['2020-01-01', '2020-01-02'])")
     assert set(few["turned"]) == {0}
-    index = "pd.date_range('2023-12-29 22:00', periods=60, freq='37min')"
-    many = look(kernel, f"line_chart(pd.Series(range(60), index={index}))")
+    index = "pd.date_range('2023-12-29 22:00', periods=8, freq='7h')"
+    many = look(kernel, f"line_chart(pd.Series(range(8), index={index}))")
     assert len(many["x"]) > 3
     assert set(many["turned"]) == {30}
 
