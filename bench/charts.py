@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 GOAL = 20
 NAME = "unit-labour-costs-1995-100"
-APART = 0.5  # of 255, on average, that the pictures may differ
+APART = 0.1  # of 255, on average, that the pictures may differ
 
 DATA = """
 import pandas as pd

@@ -22,10 +22,11 @@ SCALES = ("linear", "log", "symlog")
 LETTER_IN = 0.078  # inches of an average letter of a tick label
 LINE_IN = 0.165  # height of a line of them
 MOST_DECIMALS = 9
-VAST = 1e12  # from here on as a power of ten
+VAST, MINUTE = 1e12, 1e-4  # beyond them as powers of ten
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 POINTS_AS_TICKS = 8
 TILT, STEEP = 30, 45
+TURNED_IN = 0.22  # of the axis that a turned name takes
 TURNED_LETTERS = 34  # of a name that is turned
 
 
@@ -47,7 +48,7 @@ def numbers(values: list[float]) -> list[str]:
     gaps = np.diff(np.unique(values))
     step = float(gaps.min()) if len(gaps) else largest
     decimals = next((d for d in range(MOST_DECIMALS) if are_whole(values, step, d)), None)
-    if largest >= VAST or decimals is None:
+    if largest >= VAST or 0 < largest < MINUTE or decimals is None:
         return [as_power(value) for value in values]
     return [signed(f"{value:,.{decimals}f}") for value in values]
 
@@ -240,7 +241,7 @@ def name_axis(axis: Any, places: Numbers, names: Sequence[str], room_in: float) 
         turned = 0
     else:
         texts, turned = in_one_line(names, TURNED_LETTERS), STEEP
-    every = max(1, math.ceil(len(names) * 0.17 / room_in)) if turned else 1
+    every = max(1, math.ceil(len(names) * TURNED_IN / room_in)) if turned else 1
     axis.set_major_locator(FixedLocator(places[::every].tolist()))
     axis.set_major_formatter(FixedFormatter([drawn(text) for text in texts[::every]]))
     if turned:

@@ -18,6 +18,7 @@ GROUP = 0.8  # of the room of a row
 MANY_DATES = 40  # from here on dates are an axis, not names
 MANY = 100  # bars so thin that whole pixels would make them uneven
 FEW = 3  # rows
+EDGES_IN = 1.2  # above and below lying bars
 BAR_IN, HIGHEST_IN = 0.16, 11.0  # least height of a lying bar, most of a chart
 NAME_LETTERS, ONE_LINE = 38, 50  # letters of a name beside a bar
 
@@ -31,7 +32,9 @@ def draw_bars(plan: Plan, words: Words, horizontal: bool | None, scale: str) -> 
     continuous = plan.x.kind == "dates" and len(plan.x.at) > MANY_DATES and not horizontal
     names = () if continuous else row_names(plan.x)
     if horizontal is None:
-        horizontal = plan.x.kind == "names" and not ticks.fits_flat(names, dress.WIDTH_IN * 0.88)
+        horizontal = plan.x.kind == "names" and not ticks.fits_flat(
+            names, room_of_names(len(names))
+        )
     if horizontal:
         return lying(plan, words, names, scale)
     return standing(plan, words, names, scale)
@@ -58,10 +61,9 @@ def standing(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> An
         axes.bar(places + offset, line.values, width, color=colour, snap=len(places) < MANY)
         for line, offset, width, colour in groups(plan.lines, each)
     ]
-    room = dress.room_of(axes)[0]
     if names:
         axes.set_xlim(*limits(len(names)))
-        ticks.name_axis(axes.xaxis, places, names, room)
+        ticks.name_axis(axes.xaxis, places, names, room_of_names(len(names)))
     else:
         ticks.date_axis(axes.xaxis, plan.x)
     finish(axes, plan.lines, scale, axes.yaxis)
@@ -77,14 +79,16 @@ def lying(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> Any:
         texts = in_one_line(names, ONE_LINE)
     height = min(max(height_of(texts, plan.lines), dress.HEIGHT_IN * 0.6), HIGHEST_IN)
     figure, axes = dress.new_axes(height)
-    axes.set_position((0.1, 0.6 / height, 0.88, 1 - 1.2 / height))
+    axes.set_position(
+        (0.1, EDGES_IN / 2 / height, dress.ACROSS_IN / dress.WIDTH_IN, 1 - EDGES_IN / height)
+    )
     places = np.arange(len(texts), dtype=float)
     handles = [
         axes.barh(places + offset, line.values, width, color=colour)
         for line, offset, width, colour in groups(plan.lines, 1.0)
     ]
     axes.set_ylim(*reversed(limits(len(texts))))  # the first row on top
-    ticks.beside_axis(axes.yaxis, places, texts, dress.room_of(axes)[1])
+    ticks.beside_axis(axes.yaxis, places, texts, height - EDGES_IN)
     finish(axes, plan.lines, scale, axes.xaxis)
     turned = Words(words.title, words.ylabel, words.xlabel)
     dress.name_all(axes, turned, dress.add_legend(axes, handles, labels(plan.lines)))
@@ -95,13 +99,19 @@ def lying(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> Any:
 def height_of(texts: list[str], lines: list[Line]) -> float:
     """Inches that let every bar and every name be seen."""
     bars = BAR_IN * (len(lines) + 0.6)
-    return 1.2 + sum(max(bars, ticks.LINE_IN * (text.count("\n") + 1.2)) for text in texts)
+    return EDGES_IN + sum(max(bars, ticks.LINE_IN * (text.count("\n") + 1.2)) for text in texts)
 
 
 def limits(rows: int) -> tuple[float, float]:
     """Of the axis of the rows; few bars do not grow into boards."""
     spare = max(0.0, (FEW - rows) / 2)
     return -0.6 - spare, rows - 0.4 + spare
+
+
+def room_of_names(rows: int) -> float:
+    """Inches below standing bars, without those beside the first and the last."""
+    low, high = limits(rows)
+    return dress.ACROSS_IN * rows / (high - low)
 
 
 def groups(lines: list[Line], each: float) -> list[tuple[Line, float, float, Any]]:

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from .lettering import drawn, families, width, wrapped
 
 WIDTH_IN, HEIGHT_IN = 8.0, 4.5
+ACROSS_IN = 0.88 * WIDTH_IN  # the axes themselves
 DPI = 110
 COLOURS = ["#1667a8", "#e4642c", "#2b9a66", "#8d5ab5", "#d9a400"]
 COLOURS += ["#16a2b8", "#c43d77", "#7b5b45", "#5d6b75", "#8fae1b"]
@@ -87,15 +88,8 @@ def new_axes(height_in: float = HEIGHT_IN) -> tuple[Any, Any]:
     """A figure that pyplot does not know of: nobody has to close it."""
     figure = Figure(figsize=(WIDTH_IN, height_in))
     FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.1, 0.12, 0.88, 0.74))
+    axes = figure.add_axes((0.1, 0.12, ACROSS_IN / WIDTH_IN, 0.74))
     return figure, axes
-
-
-def room_of(axes: Any) -> tuple[float, float]:
-    """Inches of its sides."""
-    box = axes.get_position()
-    wide, high = axes.figure.get_size_inches()
-    return float(box.width * wide), float(box.height * high)
 
 
 def look_of(at: int) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def draw_over_x(
     handles = draw(axes, plan.x, lines)
     axes.grid(axis="x", visible=draw is draw_points and plan.x.kind != "names")
     if scales[0] == "linear":
-        ticks.x_axis(axes, plan.x, dress.room_of(axes)[0])
+        ticks.x_axis(axes, plan.x, dress.ACROSS_IN)
     shown = legend_entries(plan.lines, handles)
     dress.name_all(axes, named, dress.add_legend(axes, *shown))
     if plan.x.kind != "names":
