@@ -189,15 +189,16 @@ def date_axis(axis: Any, x: X) -> None:
 
 def tilt_if_crowded(figure: Any, axis: Any) -> None:
     """Labels of an x axis that would run into each other are turned."""
-    labels = visible_labels(figure, axis)
-    boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.x0)
+    renderer = figure.canvas.get_renderer()
+    labels = visible_labels(axis)
+    boxes = sorted((label.get_window_extent(renderer) for label in labels), key=lambda box: box.x0)
     gap = figure.dpi * LETTER_IN * 1.5
     if any(a.x1 + gap > b.x0 for a, b in itertools.pairwise(boxes)):
         turn(axis, TILT)
 
 
-def visible_labels(figure: Any, axis: Any) -> list[Any]:
-    figure.canvas.draw()
+def visible_labels(axis: Any) -> list[Any]:
+    axis.get_ticklabels()  # sets them; to draw all would take as long as the chart itself
     low, high = sorted(axis.get_view_interval())
     return [
         tick.label1

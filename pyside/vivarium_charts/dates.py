@@ -79,17 +79,13 @@ def from_texts(values: list[Any]) -> Dates | None:
     found = [part for part in parts if isinstance(part, dict)]
     day_first = any(int(part["a"]) > 12 for part in found if "a" in part)
     try:
-        moments = iter(
-            [
-                part if isinstance(part, Moment) else build(part, day_first)
-                for part in parts
-                if part is not None
-            ]
-        )
+        moments = [build(p, day_first) if isinstance(p, dict) else p for p in parts]
     except ValueError:  # a 13th month, a 31st of April
         return None
-    days = [np.nan if is_missing(value) else date2num(next(moments)) for value in values]
-    return Dates(np.array(days, dtype=float), bool(found) and all("q" in part for part in found))
+    days = np.full(len(values), np.nan)
+    known = [not is_missing(value) for value in values]
+    days[known] = date2num(np.array(moments, dtype="datetime64[us]"))
+    return Dates(days, bool(found) and all("q" in part for part in found))
 
 
 def is_missing(value: Any) -> bool:

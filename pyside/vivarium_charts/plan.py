@@ -76,6 +76,12 @@ def telling_column(table: Table, y: Any) -> tuple[Column | None, int | None]:
 
 def as_numbers(column: Column, asked: bool) -> tuple[Numbers | None, list[str]]:
     """The values as floats, None if it is not a column of numbers; and the texts that are none."""
+    if asked not in column.read:
+        column.read[asked] = read_numbers(column, asked)
+    return column.read[asked]
+
+
+def read_numbers(column: Column, asked: bool) -> tuple[Numbers | None, list[str]]:
     values, lost = column.values, []
     kind = values.dtype
     if pd.api.types.is_bool_dtype(kind) and not asked:
@@ -86,12 +92,17 @@ def as_numbers(column: Column, asked: bool) -> tuple[Numbers | None, list[str]]:
         if made is None:
             nothing = asked and all(is_nothing(v) or is_missing(v) for v in texts)
             return (np.full(len(values), np.nan) if nothing else None), []
-        lost = [v for v in texts if isinstance(v, str) and numeral(v) is None]
+        bad = {v for v in set(filter(is_text, texts)) if numeral(v) is None}
+        lost = [v for v in texts if is_text(v) and v in bad]
         values = made
     if pd.api.types.is_complex_dtype(values.dtype):
         return None, []
     found = values.to_numpy(dtype=float, na_value=np.nan)
     return np.where(np.isfinite(found), found, np.nan), lost
+
+
+def is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def is_missing(value: object) -> bool:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -20,6 +20,9 @@ class Column:
 
     name: Hashable
     values: pd.Series
+    read: dict[bool, tuple[Any, list[str]]] = field(
+        default_factory=dict, repr=False
+    )  # by plan.as_numbers
 
     @property
     def label(self) -> str:

@@ -87,7 +87,7 @@ def kernel(
 
 def look(kernel: KernelProcess, call: str, setup: str = "") -> Look:
     """What the chart that a call drew looks like; "said" is what was printed besides."""
-    result = kernel.run(f"{setup}\nlook({call})")
+    result = kernel.run(f"{setup}\nlook({call})", timeout=50)
     assert result.status == "ok", result.reply["content"]
     *said, last = result.stdout.splitlines()
     return {**json.loads(last), "said": "\n".join(said), "stderr": result.stderr}
