@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Measures the release build against its peers and writes docs/bench.md.
 
-usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|walls|snapshots ...]
+usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|walls|snapshots|charts ...]
 
 Each comparison is made within one run, in turn, and is told as a ratio; no test depends
 on it.  Naming some measures only those, and prints without writing; so does BENCH_QUICK=1,
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import cells
+import charts
 import memory
 import pings
 import snapshot_room
@@ -97,6 +98,10 @@ def run_walls(program: Path, place: Path) -> Iterator[Section]:
     return walls.measure(daemon, program, place / "walls")
 
 
+def run_charts(_program: Path, _place: Path) -> list[Section]:
+    return [charts.measure(PYTHON)]
+
+
 MEASURES: dict[str, Callable[[Path, Path], Iterable[Section]]] = {
     "cells": run_cells,
     "pings": run_pings,
@@ -104,6 +109,7 @@ MEASURES: dict[str, Callable[[Path, Path], Iterable[Section]]] = {
     "starts": run_starts,
     "walls": run_walls,
     "snapshots": snapshots.measure,
+    "charts": run_charts,
 }
 
 
