@@ -212,18 +212,20 @@ static void on_last_words(const struct lastwords_rest *rest, void *arg)
 {
 	struct workspace *self = arg;
 	struct call *call = workspace_running(self);
-	struct clip *to = &self->late;
 	owned(buf_finish) struct buf text = {0};
 
-	if (call)
-		to = rest->is_err ? &call->outputs.err : &call->outputs.out;
 	if (rest->lost)
 		buf_printf(&text,
 			   "\n[... %llu byte%s of output went with the kernel ...]\n",
 			   (unsigned long long)rest->lost, plural_s(rest->lost));
 	utf8_clean(&text, rest->text, rest->size);
-	clip_add(to, buf_str(&text), text.size);
-	to->total += (size_t)rest->lost; /* those that are left out count too */
+	if (call) {
+		outputs_add_rest(&call->outputs, rest->is_err, buf_str(&text),
+				 text.size, (size_t)rest->lost);
+		return;
+	}
+	clip_add(&self->late, buf_str(&text), text.size);
+	self->late.total += (size_t)rest->lost; /* what is left out counts too */
 }
 
 /* Tells the next call what became of the kernel that it would have expected. */

@@ -36,6 +36,11 @@ static void add(struct clip *clip, const char *text)
 	clip_add(clip, text, strlen(text));
 }
 
+static void stream(bool is_err, const char *text)
+{
+	outputs_add_rest(&outputs, is_err, text, strlen(text), 0);
+}
+
 static const char *text_at(const json_t *result, size_t index)
 {
 	const json_t *item = json_array_get(json_object_get(result, "content"), index);
@@ -60,8 +65,8 @@ CASE(nothing_to_say_is_said)
 
 CASE(all_sections_in_their_order)
 {
-	add(&outputs.out, "out");
-	add(&outputs.err, "err\n");
+	stream(false, "out");
+	stream(true, "err\n");
 	add(&outputs.result, "a\nb");
 	outcome.notice = "Notice.\n";
 	outcome.late = "late";
@@ -77,7 +82,7 @@ CASE(all_sections_in_their_order)
 
 CASE(an_error_comes_first)
 {
-	add(&outputs.out, "before\n");
+	stream(false, "before\n");
 	add(&outputs.traceback, "Traceback\n");
 	outputs.error_name = strdup("ValueError");
 	outputs.error_value = strdup("no\nsecond line");
