@@ -17,7 +17,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 	struct err err;
 
 	if (files_read_text(workspace_files(self->workspace), args[PATH].text,
-			    args[PATH].size, (size_t)(wanted < most ? wanted : most),
+			    args[PATH].size, 0, (size_t)(wanted < most ? wanted : most),
 			    &file, &err) < 0) {
 		tool_fail(self, &err);
 		return;
