@@ -8,6 +8,7 @@
 #include "kernelmgr/call.h"
 #include "kernelmgr/kernel.h"
 #include "kernelmgr/proof.h"
+#include "kernelmgr/viewer.h"
 #include "kernelmgr/workspace.h"
 #include "wire/buf.h"
 #include "wire/loop.h"

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernelmgr/files_kind.h"
 #include "wire/buf.h"
 #include "wire/err.h"
 
@@ -43,6 +44,15 @@ int files_open_beneath(const struct files *self, const char *path, int flags,
 		       uint64_t resolve);
 
 /* ---- one file ---- */
+
+struct files_look {
+	const struct files_kind *kind; /* by its beginning; NULL: it may be text */
+	uint64_t size;
+};
+
+/* Opens a file by the same rules as below and says what it is. */
+int files_look(const struct files *self, const char *path, size_t path_size,
+	       struct files_look *out, struct err *err) must_check;
 
 struct files_text {
 	struct buf text;    /* owned; valid UTF-8, broken bytes shown as U+FFFD */
@@ -93,6 +103,8 @@ struct files_entry {
 struct files_scan {                  /* zero is an empty one */
 	struct files_entry *entries; /* owned; sorted by path, bytewise */
 	size_t count;
+	char **folders; /* owned; sorted, those without files too */
+	size_t folder_count;
 	bool more;          /* a limit was reached: there are others */
 	int64_t started_ns; /* wall clock */
 };

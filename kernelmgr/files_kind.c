@@ -99,51 +99,54 @@ static const struct files_kind notebook = {"a notebook", "application/x-ipynb+js
 
 static const struct {
 	const char *ending, *mime;
-} names[] = {
-    {".csv", "text/csv"},
-    {".tsv", "text/tab-separated-values"},
-    {".txt", "text/plain"},
-    {".log", "text/plain"},
-    {".md", "text/markdown"},
-    {".py", "text/x-python"},
-    {".json", "application/json"},
-    {".jsonl", "application/jsonl"},
-    {".ipynb", "application/x-ipynb+json"},
-    {".html", "text/html"},
-    {".xml", "application/xml"},
-    {".yaml", "application/yaml"},
-    {".yml", "application/yaml"},
-    {".toml", "application/toml"},
-    {".svg", "image/svg+xml"},
-    {".png", "image/png"},
-    {".jpg", "image/jpeg"},
-    {".jpeg", "image/jpeg"},
-    {".gif", "image/gif"},
-    {".webp", "image/webp"},
-    {".pdf", "application/pdf"},
-    {".xls", "application/vnd.ms-excel"},
-    {".parquet", "application/vnd.apache.parquet"},
-    {".sqlite", "application/vnd.sqlite3"},
-    {".zip", "application/zip"},
-    {".gz", "application/gzip"},
-    {".tar", "application/x-tar"},
-    {".wav", "audio/wav"},
-    {".mp3", "audio/mpeg"},
-    {".mp4", "video/mp4"},
+} texts[] =
+    {
+	{".csv", "text/csv"},
+	{".tsv", "text/tab-separated-values"},
+	{".txt", "text/plain"},
+	{".log", "text/plain"},
+	{".md", "text/markdown"},
+	{".py", "text/x-python"},
+	{".json", "application/json"},
+	{".jsonl", "application/jsonl"},
+	{".ipynb", "application/x-ipynb+json"},
+	{".html", "text/html"},
+	{".xml", "application/xml"},
+	{".yaml", "application/yaml"},
+	{".yml", "application/yaml"},
+	{".toml", "application/toml"},
+	{".svg", "image/svg+xml"},
+},
+  others[] = {
+      {".png", "image/png"},
+      {".jpg", "image/jpeg"},
+      {".jpeg", "image/jpeg"},
+      {".gif", "image/gif"},
+      {".webp", "image/webp"},
+      {".pdf", "application/pdf"},
+      {".xls", "application/vnd.ms-excel"},
+      {".parquet", "application/vnd.apache.parquet"},
+      {".sqlite", "application/vnd.sqlite3"},
+      {".zip", "application/zip"},
+      {".gz", "application/gzip"},
+      {".tar", "application/x-tar"},
+      {".wav", "audio/wav"},
+      {".mp3", "audio/mpeg"},
+      {".mp4", "video/mp4"},
 };
 
-static bool ends_in(const char *path, const char *ending)
+static bool ends_in(const char *path, size_t len, const char *ending)
 {
-	size_t len = strlen(path), size = strlen(ending);
+	size_t size = strlen(ending);
 
-	return len > size && strcasecmp(path + len - size, ending) == 0;
+	return len > size && strncasecmp(path + len - size, ending, size) == 0;
 }
 
-static const struct files_kind *zip_kind(const char *path, const char *head,
-					 size_t size)
+static const struct files_kind *zip_kind(const char *path, size_t path_size,
+					 const char *head, size_t size)
 {
 	for (size_t i = 0; i < COUNT_OF(zips); i++)
-		if (ends_in(path, zips[i].ending))
+		if (ends_in(path, path_size, zips[i].ending))
 			return &zips[i].kind;
 	for (size_t i = 0; i < COUNT_OF(zips); i++)
 		if (memmem(head, size, zips[i].inside, strlen(zips[i].inside)))
@@ -158,18 +161,19 @@ static bool looks_like_text(const char *head, size_t size)
 	       utf8_valid_up_to(head, size) == size - utf8_unfinished(head, size);
 }
 
-static const struct files_kind *kind_of_text(const char *path, const char *head,
-					     size_t size)
+static const struct files_kind *kind_of_text(const char *path, size_t path_size,
+					     const char *head, size_t size)
 {
 	if (size >= 5 && memcmp(head, "%PDF-", 5) == 0)
 		return &pdf;
-	return ends_in(path, ".ipynb") ? &notebook : NULL;
+	return ends_in(path, path_size, ".ipynb") ? &notebook : NULL;
 }
 
-const struct files_kind *files_kind_of(const char *path, const char *head, size_t size)
+const struct files_kind *files_kind_of(const char *path, size_t path_size,
+				       const char *head, size_t size)
 {
 	if (looks_like_text(head, size))
-		return kind_of_text(path, head, size);
+		return kind_of_text(path, path_size, head, size);
 	for (size_t i = 0; i < COUNT_OF(magics); i++) {
 		const struct magic *magic = &magics[i];
 
@@ -179,17 +183,27 @@ const struct files_kind *files_kind_of(const char *path, const char *head, size_
 	}
 	if (size >= 4 &&
 	    (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0))
-		return zip_kind(path, head, size);
-	return kind_of_text(path, head, size);
+		return zip_kind(path, path_size, head, size);
+	return kind_of_text(path, path_size, head, size);
+}
+
+const char *files_mime_of_text(const char *path)
+{
+	for (size_t i = 0; i < COUNT_OF(texts); i++)
+		if (ends_in(path, strlen(path), texts[i].ending))
+			return texts[i].mime;
+	return NULL;
 }
 
 const char *files_mime_of_name(const char *path)
 {
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (ends_in(path, names[i].ending))
-			return names[i].mime;
+	size_t size = strlen(path);
+
+	for (size_t i = 0; i < COUNT_OF(others); i++)
+		if (ends_in(path, size, others[i].ending))
+			return others[i].mime;
 	for (size_t i = 0; i < COUNT_OF(zips); i++)
-		if (ends_in(path, zips[i].ending))
+		if (ends_in(path, size, zips[i].ending))
 			return zips[i].kind.mime;
-	return NULL;
+	return files_mime_of_text(path);
 }

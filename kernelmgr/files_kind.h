@@ -23,10 +23,15 @@ struct files_kind {
 	enum files_view view;
 };
 
-/* Of a file that begins with head (at least 300 bytes of it, or all).  NULL: its bytes
+enum { FILES_HEAD = 8192 }; /* bytes by which kind and coding are told */
+
+/* Of a file that begins with head (FILES_HEAD bytes of it, or all).  NULL: its bytes
  * are none that we know, so it may be text. */
-const struct files_kind *files_kind_of(const char *path, const char *head, size_t size);
+const struct files_kind *files_kind_of(const char *path, size_t path_size,
+				       const char *head, size_t size);
 /* The media type that a name promises; NULL for an ending that we do not know. */
 const char *files_mime_of_name(const char *path);
+/* The same for a file whose content is text; NULL too for one that should not be. */
+const char *files_mime_of_text(const char *path);
 
 #endif

@@ -8,12 +8,10 @@
 #include <unistd.h>
 
 #include "kernelmgr/coding.h"
-#include "kernelmgr/files_kind.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
 
 enum {
-	PEEK = 8192, /* bytes by which coding and kind are told */
 	SKIP_AT_ONCE = 64 * 1024,
 	SETTLE_MAX = 3, /* tries to read a file between two changes */
 };
@@ -29,7 +27,7 @@ struct piece {
 struct reading { /* one file on its way to text */
 	int fd;
 	const char *shown, *path;
-	size_t offset, max_chars;
+	size_t path_size, offset, max_chars;
 	enum coding coding;
 	size_t mark;    /* bytes of the byte order mark */
 	size_t missing; /* of offset: characters that the file does not have */
@@ -128,7 +126,8 @@ static int sniff(struct reading *self, const char *head, size_t size,
 	self->mark = coding_mark(head, size, &self->coding);
 	if (self->mark)
 		return 0;
-	const struct files_kind *kind = files_kind_of(self->path, head, size);
+	const struct files_kind *kind =
+	    files_kind_of(self->path, self->path_size, head, size);
 	if (kind && kind->view != FILES_NOTEBOOK)
 		return refuse_binary(self, kind, file_size, err);
 	if (!coding_guess(head, size, &self->coding))
@@ -172,15 +171,15 @@ static int read_once(struct reading *self, struct piece *out, bool *rests,
 	size_t budget = (self->max_chars + 1) * CODING_BYTES_MAX + CODING_MARK_MAX;
 	struct stat before;
 
-	if (budget < PEEK)
-		budget = PEEK;
+	if (budget < FILES_HEAD)
+		budget = FILES_HEAD;
 	if (fstat(self->fd, &before))
 		return err_set(err, ERR_SYSTEM, "look at \"%s\"", self->shown);
 	out->at = 0;
-	if (read_at(self->fd, &before, self->offset ? PEEK : budget, out, rests))
+	if (read_at(self->fd, &before, self->offset ? FILES_HEAD : budget, out, rests))
 		return err_set(err, ERR_SYSTEM, "read \"%s\"", self->shown);
-	if (sniff(self, out->data, out->size < PEEK ? out->size : PEEK, out->file_size,
-		  err))
+	if (sniff(self, out->data, out->size < FILES_HEAD ? out->size : FILES_HEAD,
+		  out->file_size, err))
 		return -1;
 	if (!self->offset) {
 		out->at = self->mark;
@@ -232,6 +231,7 @@ int files_read_text(const struct files *self, const char *path, size_t path_size
 	    .fd = fd,
 	    .shown = label.text,
 	    .path = path,
+	    .path_size = path_size,
 	    .offset = offset,
 	    .max_chars = max_chars < FILES_CHARS_MAX ? max_chars : FILES_CHARS_MAX};
 
@@ -247,6 +247,24 @@ int files_read_text(const struct files *self, const char *path, size_t path_size
 				  &out->text);
 	out->cut = piece.at + used < piece.file_size;
 	out->next = offset + reading.max_chars - left;
+	return 0;
+}
+
+int files_look(const struct files *self, const char *path, size_t path_size,
+	       struct files_look *out, struct err *err)
+{
+	struct stat status;
+	owned(piece_finish) struct piece head = {.data = xrealloc(NULL, FILES_HEAD)};
+	owned(close_fd) int fd =
+	    files_open_regular(self, path, path_size, &status, err);
+
+	if (fd < 0)
+		return -1;
+	if (read_piece(fd, FILES_HEAD, &head))
+		return err_set(err, ERR_SYSTEM, "read \"%s\"",
+			       files_label(path, path_size).text);
+	out->kind = files_kind_of(path, path_size, head.data, head.size);
+	out->size = (uint64_t)status.st_size;
 	return 0;
 }
 

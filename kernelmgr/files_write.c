@@ -18,7 +18,8 @@ struct target {      /* where a file is to be */
 	int folder;  /* owned */
 	bool shared; /* the folder's group may write in it, so in its files too */
 	const char *name;
-	mode_t mode; /* of the file that is there, or 0 */
+	bool exists;
+	mode_t mode; /* then */
 };
 
 static void target_finish(struct target *self)
@@ -121,6 +122,7 @@ static int look(struct target *self, const char *shown, struct err *err)
 	if (!S_ISREG(status.st_mode))
 		return err_set(err, ERR_ARGUMENT,
 			       "\"%s\" is not a regular file: name another", shown);
+	self->exists = true;
 	self->mode = status.st_mode & 0777;
 	return 0;
 }
@@ -164,7 +166,7 @@ static int write_all(int fd, const char *data, size_t size)
  * what a cell writes is not either. */
 static int put(const struct target *self, const char *data, size_t size)
 {
-	mode_t mode = self->mode ? self->mode : self->shared ? 0664 : 0644;
+	mode_t mode = self->exists ? self->mode : self->shared ? 0664 : 0644;
 	char temporary[TEMPORARY_SIZE];
 
 	snprintf(temporary, sizeof temporary, ".vivarium-%08x%08x",
@@ -195,13 +197,13 @@ int files_write(const struct files *self, const char *path, size_t path_size,
 		return -1;
 	if (size > FILES_WRITE_MAX)
 		return err_set(err, ERR_LIMIT,
-			       "%zu bytes for \"%s\" are over the limit of %d: write "
-			       "it with run_python, or in parts",
+			       "%zu bytes for \"%s\" are over the limit of %d for "
+			       "one call: write them with run_python",
 			       size, label.text, FILES_WRITE_MAX);
 	memcpy(name, path, path_size);
 	name[path_size] = '\0';
 	if (find(&target, self, name, label.text, err))
 		return -1;
-	*created = !target.mode;
+	*created = !target.exists;
 	return put(&target, data, size) ? refuse_write(label.text, err) : 0;
 }

@@ -443,6 +443,7 @@ void workspace_drain(struct workspace *self)
 
 	self->draining = true;
 	proof_yield(self->place);
+	viewer_drain(self);
 	for (call = TAILQ_FIRST(&self->calls); call; call = next) {
 		next = TAILQ_NEXT(call, link);
 		if (call->state < CALL_SENT)

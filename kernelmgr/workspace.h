@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include "kernelmgr/config.h"
 #include "kernelmgr/files.h"
@@ -24,8 +25,9 @@ struct workspace_place { /* what all workspaces share; outlives them */
 	struct kernel_place kernels;
 	struct journal *journal; /* NULL: no notes are taken */
 	struct store_place stores;
-	uint64_t namespace_max; /* bytes of one saved namespace */
-	struct proof *proof;    /* the one that is under way, or NULL */
+	uint64_t namespace_max;      /* bytes of one saved namespace */
+	struct proof *proof;         /* the one that is under way, or NULL */
+	LIST_HEAD(, viewer) viewers; /* viewer::link */
 	size_t kernels_alive;
 };
 
