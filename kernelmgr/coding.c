@@ -210,7 +210,7 @@ size_t coding_take(enum coding self, const char *text, size_t size, bool last,
 	if (self == CODING_UTF_8)
 		return take_utf8(text, size, last, chars, out);
 	for (; at < size && *chars; --*chars) {
-		uint32_t code = BROKEN;
+		uint32_t code = 0;
 		size_t used =
 		    step(self, (const unsigned char *)text + at, size - at, &code);
 
@@ -218,7 +218,7 @@ size_t coding_take(enum coding self, const char *text, size_t size, bool last,
 			break;
 		at += used ? used : size - at;
 		if (out)
-			put(out, code);
+			put(out, used ? code : BROKEN);
 	}
 	return at;
 }
