@@ -159,6 +159,8 @@ static void take_folders(struct walk *self)
 {
 	struct files_scan *out = self->out;
 
+	if (self->count <= 1)
+		return;
 	out->folders = xcalloc(self->count, sizeof *out->folders);
 	for (size_t i = 1; i < self->count; i++)
 		out->folders[out->folder_count++] = take(&self->queue[i].path);

@@ -41,10 +41,6 @@ static int refuse_write(const char *shown, struct err *err)
 	case EDQUOT:
 		return err_set(err, ERR_LIMIT,
 			       "no room is left for \"%s\": delete files first", shown);
-	case EXDEV:
-		return err_set(err, ERR_ARGUMENT,
-			       "\"%s\" leads out of the workspace: name a place in it",
-			       shown);
 	case ELOOP:
 	case ENOTDIR:
 		return err_set(err, ERR_ARGUMENT,
@@ -90,6 +86,19 @@ static int enter(int *folder, const char *name)
 	return 0;
 }
 
+/* Folders are made on the way, so a path that comes back out is no good. */
+static bool goes_up(const char *path)
+{
+	for (const char *at = path; *at; at += strspn(at, "/")) {
+		size_t size = strcspn(at, "/");
+
+		if (size == 2 && at[0] == '.' && at[1] == '.' && at[2])
+			return true;
+		at += size;
+	}
+	return false;
+}
+
 /* Walks to the folder of path, which is taken apart; *name is what is left of it. */
 static int walk(int *folder, char *path, const char **name)
 {
@@ -130,6 +139,11 @@ static int look(struct target *self, const char *shown, struct err *err)
 static int find(struct target *self, const struct files *files, char *path,
 		const char *shown, struct err *err)
 {
+	if (goes_up(path))
+		return err_set(err, ERR_ARGUMENT,
+			       "\"%s\" goes up by \"..\": name a place in the "
+			       "workspace without it",
+			       shown);
 	self->folder = files_open_at(files->fd, ".", O_RDONLY | O_DIRECTORY, 0, 0);
 	if (self->folder < 0 || walk(&self->folder, path, &self->name))
 		return refuse_write(shown, err);

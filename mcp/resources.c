@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/resources.h"
 
+#include <limits.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +75,8 @@ static int read_cursor(struct buf *out, const json_t *params, struct err *err)
 
 	if (!cursor)
 		return 0;
-	char *room = buf_reserve(out, length + 1);
-	if (!json_is_string(cursor) || !length ||
+	char *room = buf_reserve(out, 2 * PATH_MAX);
+	if (!json_is_string(cursor) || !length || length > 2 * PATH_MAX ||
 	    sodium_base642bin((unsigned char *)room, length, json_string_value(cursor),
 			      length, NULL, &size, &end, CURSOR_BASE64) < 0 ||
 	    end != json_string_value(cursor) + length || memchr(room, '\0', size))

@@ -75,6 +75,9 @@ static void answer(struct tool_call *self, const struct files_scan *scan)
 		add_row(&text, rows, newest.at[i]);
 	if (!scan->count)
 		buf_text(&text, "The workspace has no files.");
+	if (scan->more && scan->count == shown)
+		buf_text(&text,
+			 "\n... and others; list them with run_python (os.walk)");
 	if (scan->count > shown)
 		buf_printf(&text,
 			   "\n... and %zu%s older; list them with run_python (os.walk)",

@@ -39,14 +39,15 @@ def excel(path: str) -> Iterator[str]:
         path, read_only=True, data_only=True
     )
     for sheet in book.worksheets:
-        yield f"--- sheet {sheet.title}: {sheet.max_row} rows x {sheet.max_column} columns ---\n"
+        size = f": {sheet.max_row} x {sheet.max_column}" if sheet.max_row else ""
+        yield f"--- sheet {sheet.title}{size} ---\n"
         yield from lines(sheet.iter_rows(values_only=True))
 
 
 def parquet(path: str) -> Iterator[str]:
     table = library("pyarrow.parquet", "Parquet tables").ParquetFile(path)
     names = table.schema_arrow.names
-    yield f"--- {table.metadata.num_rows} rows x {len(names)} columns ---\n"
+    yield f"--- {table.metadata.num_rows} x {len(names)} ---\n"
     yield "".join(f"# {field.name}: {field.type}\n" for field in table.schema_arrow)
     yield from lines([names])
     for batch in table.iter_batches(batch_size=ROWS_AT_ONCE):

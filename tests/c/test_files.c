@@ -206,6 +206,154 @@ static void broken_bytes_are_shown_as_such_and_counted_once(void **state)
 	check_text("mixed", 4, "caf" BAD, true);
 }
 
+static void rewrite(void);
+
+static void check_part(const char *path, size_t offset, size_t chars,
+		       const char *wanted, bool cut)
+{
+	owned(files_text_finish) struct files_text text = {0};
+	struct err err = {0};
+
+	if (files_read_text(files, path, strlen(path), offset, chars, &text, &err))
+		fail_msg("%s: %s", path, err.msg);
+	assert_string_equal(buf_str(&text.text), wanted);
+	assert_int_equal(text.cut, cut);
+	assert_int_equal(text.next, offset + utf8_count(wanted, strlen(wanted)));
+}
+
+static void a_part_begins_at_a_character(void **state)
+{
+	(void)state;
+	put("ws/a", "\xEF\xBB\xBF"
+		    "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80z");
+	check_part("a", 0, 2, "a\xC3\xA9", true); /* the mark is no character */
+	check_part("a", 1, 2, "\xC3\xA9\xE2\x82\xAC", true);
+	check_part("a", 3, 9, "\xF0\x9F\x98\x80z", false);
+	check_part("a", 5, 9, "", false);
+	put_bytes("ws/b",
+		  "\xFF\xFE"
+		  "a\0\x3D\xD8\x00\xDE\xE9\0z\0",
+		  12);
+	check_part("b", 0, 9, "a\xF0\x9F\x98\x80\xC3\xA9z", false);
+	check_part("b", 1, 2, "\xF0\x9F\x98\x80\xC3\xA9", true);
+	check_part("b", 4, 1, "", false);
+	put("ws/c", "caf\xE9 cr\xE8me");
+	check_part("c", 3, 4, "\xC3\xA9 cr", true);
+}
+
+static void an_offset_behind_the_end_is_refused(void **state)
+{
+	struct files_text text = {0};
+	struct err err = {0};
+
+	(void)state;
+	put("ws/a", "\xC3\xA9\xC3\xA9");
+	assert_int_equal(files_read_text(files, "a", 1, 3, 9, &text, &err), -1);
+	assert_string_equal(err.msg, "offset is 3, but \"a\" has only 2 characters");
+	put("ws/far", "");
+	assert_int_equal(truncate("ws/far", 1 << 30), 0);
+	put("ws/text", "text");
+	assert_int_equal(truncate("ws/text", 4), 0);
+	assert_int_equal(files_read_text(files, "text", 4, SIZE_MAX, 9, &text, &err),
+			 -1);
+	assert_string_equal(err.msg, "offset is 18446744073709551615, but \"text\" has "
+				     "only 4 characters");
+}
+
+static void an_offset_far_inside_is_not_looked_for(void **state)
+{
+	static char block[1 << 16];
+	struct files_text text = {0};
+	struct err err = {0};
+	owned(close_fd) int fd = open("ws/big", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)state;
+	memset(block, 'a', sizeof block);
+	for (size_t i = 0; i < 2 * FILES_SKIP_MAX / sizeof block; i++)
+		assert_int_equal(write(fd, block, sizeof block), sizeof block);
+	assert_int_equal(
+	    files_read_text(files, "big", 3, FILES_SKIP_MAX / 2, 2, &text, &err), 0);
+	assert_string_equal(buf_str(&text.text), "aa");
+	files_text_finish(&text);
+	bytes_read = 0;
+	assert_int_equal(
+	    files_read_text(files, "big", 3, 2 * FILES_SKIP_MAX, 2, &text, &err), -1);
+	assert_string_equal(err.msg,
+			    "offset 134217728 lies more than 64 MiB inside \"big\": "
+			    "read there with run_python");
+	assert_in_range(bytes_read, FILES_SKIP_MAX, FILES_SKIP_MAX + (1 << 18));
+}
+
+/* Parts of any size, one after the other, are the whole. */
+static void parts_make_the_whole(void **state)
+{
+	static const char *const codings[] = {"", "\xEF\xBB\xBF"};
+	static char wide[3 * 40000 + 1];
+
+	(void)state;
+	for (size_t i = 0; i < 40000; i++)
+		memcpy(wide + i * 3, i % 3 ? "\xE2\x82\xAC" : "\xC3\xA9!", 3);
+	size_t all = utf8_count(wide, strlen(wide));
+	for (size_t c = 0; c < COUNT_OF(codings); c++) {
+		owned(free_text) char *content = xasprintf("%s%s", codings[c], wide);
+		owned(buf_finish) struct buf whole = {0};
+		size_t at = 0;
+		bool cut = true;
+
+		put("ws/a", content);
+		while (cut) {
+			owned(files_text_finish) struct files_text text = {0};
+			struct err err = {0};
+
+			assert_int_equal(
+			    files_read_text(files, "a", 1, at, 7001, &text, &err), 0);
+			buf_add(&whole, buf_str(&text.text), text.text.size);
+			at = (size_t)text.next;
+			cut = text.cut;
+		}
+		assert_int_equal(at, all);
+		assert_string_equal(buf_str(&whole), wide);
+	}
+}
+
+static void a_file_is_looked_at(void **state)
+{
+	struct files_look look;
+	struct err err = {0};
+
+	(void)state;
+	put_bytes("ws/p", "\x89PNG\r\n\x1a\n\0\0", 10);
+	put("ws/t", "text");
+	assert_int_equal(files_look(files, "p", 1, &look, &err), 0);
+	assert_string_equal(look.kind->words, "a PNG picture");
+	assert_int_equal(look.size, 10);
+	assert_int_equal(files_look(files, "t", 1, &look, &err), 0);
+	assert_null(look.kind);
+	assert_int_equal(files_look(files, "../t", 4, &look, &err), -1);
+	assert_int_equal(err.kind, ERR_ARGUMENT);
+}
+
+static void all_bytes_of_a_file_are_read_up_to_a_limit(void **state)
+{
+	owned(buf_finish) struct buf bytes = {0}, more = {0};
+	struct err err = {0};
+
+	(void)state;
+	put_bytes("ws/a", "\0\xFF\0x", 4);
+	assert_int_equal(files_read_bytes(files, "a", 1, 4, &bytes, &err), 0);
+	assert_int_equal(bytes.size, 4);
+	assert_memory_equal(bytes.data, "\0\xFF\0x", 4);
+	assert_int_equal(files_read_bytes(files, "a", 1, 3, &more, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	assert_string_equal(err.msg, "\"a\" of 4 bytes is over the limit of 3 for one "
+				     "answer: read parts of it with run_python");
+	before_read = rewrite;
+	assert_int_equal(files_read_bytes(files, "a", 1, 9, &more, &err), -1);
+	assert_string_equal(err.msg,
+			    "\"a\" changes while it is read: call again when it rests");
+	assert_int_equal(more.size, 0);
+}
+
 /* Cuts at every place around the end of what is read at a time. */
 static void a_long_text_of_wide_characters_is_cut_right(void **state)
 {
@@ -545,6 +693,8 @@ static void the_files_are_listed_by_path(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir("ws/sub", 0700), 0);
+	assert_int_equal(mkdir("ws/sub/deep", 0700), 0);
+	assert_int_equal(mkdir("ws/empty", 0700), 0);
 	assert_int_equal(mkdir("ws/sub/__pycache__", 0700), 0);
 	assert_int_equal(mkdir("ws/.git", 0700), 0);
 	assert_int_equal(mkdir("out", 0700), 0);
@@ -571,6 +721,10 @@ static void the_files_are_listed_by_path(void **state)
 	struct stat status;
 	assert_int_equal(stat("ws/z", &status), 0);
 	assert_int_equal(scan.entries[2].inode, status.st_ino);
+	assert_int_equal(scan.folder_count, 3);
+	assert_string_equal(scan.folders[0], "empty");
+	assert_string_equal(scan.folders[1], "sub");
+	assert_string_equal(scan.folders[2], "sub/deep");
 }
 
 static void an_empty_workspace_has_no_files(void **state)
@@ -874,6 +1028,12 @@ int main(void)
 	    TEST(a_directory_exchanged_for_a_link_never_leads_out),
 	    TEST(a_picture_is_opened_for_reading_only_up_to_its_cap),
 	    TEST(the_files_are_listed_by_path),
+	    TEST(a_part_begins_at_a_character),
+	    TEST(an_offset_behind_the_end_is_refused),
+	    TEST(an_offset_far_inside_is_not_looked_for),
+	    TEST(parts_make_the_whole),
+	    TEST(a_file_is_looked_at),
+	    TEST(all_bytes_of_a_file_are_read_up_to_a_limit),
 	    TEST(an_empty_workspace_has_no_files),
 	    TEST(a_limit_keeps_the_files_nearest_to_the_top),
 	    TEST(names_that_are_left_out_do_not_keep_a_scan_busy),

@@ -170,9 +170,12 @@ CASE(a_path_that_is_none_in_the_workspace_is_refused)
 	REFUSED("", "the path is empty: name a file in the workspace");
 	REFUSED("/etc/x",
 		"\"/etc/x\" is an absolute path: give it relative to the workspace");
-	REFUSED("../x", "\"../x\" leads out of the workspace: name a place in it");
-	REFUSED("a/../../x",
-		"\"a/../../x\" leads out of the workspace: name a place in it");
+	REFUSED("../x", "\"../x\" goes up by \"..\": name a place in the workspace "
+			"without it");
+	REFUSED("a/../../x", "\"a/../../x\" goes up by \"..\": name a place in the "
+			     "workspace without it");
+	REFUSED("dir/..", "\"dir/..\" ends in no name: name a file in the folder");
+	write_good("..a/b...", "a name like any other", true);
 	REFUSED("..", "\"..\" ends in no name: name a file in the folder");
 	REFUSED(".", "\".\" ends in no name: name a file in the folder");
 	REFUSED("dir/", "\"dir/\" ends in no name: name a file in the folder");
