@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Measures the release build against its peers and writes docs/bench.md.
 
-usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|snapshots ...]
+usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|walls|snapshots ...]
 
 Each comparison is made within one run, in turn, and is told as a ratio; no test depends
 on it.  Naming some measures only those, and prints without writing; so does BENCH_QUICK=1,
@@ -26,6 +26,7 @@ import pings
 import snapshot_room
 import snapshots
 import starts
+import walls
 from harness import REPO
 from peers import NODE, PYTHON, SDK, Server, await_quiet, busy_elsewhere, daemon, sdk_server
 from table import Section
@@ -92,11 +93,16 @@ def run_starts(program: Path, place: Path) -> list[Section]:
         return [starts.measure(ours)]
 
 
+def run_walls(program: Path, place: Path) -> Iterator[Section]:
+    return walls.measure(daemon, program, place / "walls")
+
+
 MEASURES: dict[str, Callable[[Path, Path], Iterable[Section]]] = {
     "cells": run_cells,
     "pings": run_pings,
     "memory": run_memory,
     "starts": run_starts,
+    "walls": run_walls,
     "snapshots": snapshots.measure,
 }
 

@@ -1,4 +1,4 @@
-"""Keeps the generated parts of README.md and ARCHITECTURE.md as the program prints them.
+"""Keeps the generated parts of the documents as the program prints them.
 
 usage: tables.py PROGRAM [--write] [--tour FILE]
 
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
+DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "docs/settings.md")]
 BLOCK = re.compile(r"<!-- begin (?P<name>[a-z ]+) -->\n.*?<!-- end (?P=name) -->\n", re.S)
 
 

@@ -10,11 +10,14 @@
 
 #include "kernelmgr/files.h"
 #include "kernelmgr/launch.h"
+#include "kernelmgr/limits.h"
 #include "kernelmgr/state.h"
+#include "kernelmgr/tokens.h"
 #include "kernelmgr/walls.h"
 #include "wire/address.h"
 #include "wire/loop.h"
 #include "wire/mem.h"
+#include "wire/tls.h"
 #include "wire/utf8.h"
 
 /* What it prints begins with "Python "; with an argument it imports what it finds, else
@@ -203,8 +206,23 @@ static int report_directories(const struct config *config)
 	return report(true, "state directory", state);
 }
 
+/* Limits that are not kept are no reason not to start. */
+static void report_limits(const struct config *config, const struct walls *walls)
+{
+	owned(buf_finish) struct buf kept = {0}, missing = {0};
+	struct limits limits;
+
+	limits_open(&limits, NULL, config, walls);
+	limits_describe(&limits, &kept, &missing);
+	limits_close(&limits);
+	if (kept.size)
+		report(true, "limits", buf_str(&kept));
+	if (missing.size)
+		report(false, "limits", buf_str(&missing));
+}
+
 /* Tries them, in directories of its own. */
-static int report_walls(const struct config *config, char *const env[])
+static int report_walls(const struct config *config, char *const env[], bool *apart)
 {
 	owned(launch_env_destroy) char **kernel_env = NULL;
 	char runtime_dir[PATH_MAX] = "", state_dir[PATH_MAX], text[600];
@@ -223,17 +241,43 @@ static int report_walls(const struct config *config, char *const env[])
 			      state_dir, &err);
 	if (rc == 0)
 		walls_describe(&walls, text, sizeof text);
+	if (rc == 0)
+		report_limits(config, &walls);
+	*apart = rc == 0 && walls_apart(&walls);
 	walls_finish(&walls);
 	state_runtime_close(runtime_dir, &lock);
 	return report(rc == 0, "walls", rc == 0 ? text : err.msg);
+}
+
+/* What every client has to show, and whether they can read along. */
+static int report_access(const struct config *config, bool apart)
+{
+	const struct tls_files tls = {config->tls_cert, config->tls_key};
+	owned(tls_close) struct tls *opened = NULL;
+	struct tokens tokens;
+	struct err err;
+
+	if (config_check_users(config, apart, &err) < 0 ||
+	    config_check_tls(config, &err) < 0 ||
+	    config_check_outside(config, &err) < 0 ||
+	    (tls.cert[0] && tls_open(&opened, &tls, &err) < 0) ||
+	    tokens_open(&tokens, config, &err) < 0)
+		return report(false, "access", err.msg);
+	tokens_close(&tokens);
+	return report(true, "access",
+		      !tokens_wanted(config) ? "anybody who can connect"
+		      : tls.cert[0]          ? "by token, over HTTPS"
+					     : "by token");
 }
 
 int check_machine(const struct config *config, char *const env[])
 {
 	int python = report_python(config, env);
 	int directories = report_directories(config);
-	int walls = directories < 0 ? -1 : report_walls(config, env);
+	bool apart = false;
+	int walls = directories < 0 ? -1 : report_walls(config, env, &apart);
 	int address = report_address(config);
+	int access = report_access(config, apart);
 
-	return python < 0 || directories < 0 || walls < 0 || address < 0;
+	return python < 0 || directories < 0 || walls < 0 || address < 0 || access < 0;
 }

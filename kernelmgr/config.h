@@ -36,17 +36,28 @@ struct config {
 	int64_t walls;          /* enum walls_asked */
 	int64_t network;        /* enum network */
 	char read_dirs[4096];   /* shown to all kernels; separated by ':' */
+	int64_t kernel_memory;  /* bytes; 0: no limit; CONFIG_AUTO: by the machine */
+	int64_t kernel_pids;    /* 0: no limit */
+	int64_t kernel_cpus;    /* thousandths of one; 0: all */
+	int64_t quota;          /* bytes of a workspace's files; 0: no limit */
 	int64_t queue_limit;    /* calls waiting in one workspace */
 	int64_t idle_timeout_s; /* 0: never */
 	int64_t max_kernels;
 	char user_header[64]; /* "": one workspace for all */
 	char proxy_secret[256];
+	char token[256];            /* "": none */
+	char tokens_file[PATH_MAX]; /* "": none */
+	char tls_cert[PATH_MAX];    /* "": plain HTTP */
+	char tls_key[PATH_MAX];
 	char allowed_hosts[1024];
-	int64_t anonymous;  /* 0 or 1 */
-	int64_t log_format; /* index into "text", "json" */
-	int64_t log_level;  /* enum log_level */
-	uint64_t by_flag;   /* bit n: the n-th setting was given as a flag */
+	int64_t anonymous;   /* 0 or 1 */
+	int64_t log_format;  /* index into "text", "json" */
+	int64_t log_level;   /* enum log_level */
+	uint64_t by_flag;    /* bit n: the n-th setting was given as a flag */
+	const char *operand; /* of the verb: --new-token's NAME; borrowed from argv */
 };
+
+enum { CONFIG_AUTO = -1 }; /* a number that is left to the program */
 
 /* When a cell's namespace is on disk: some time after the reply, before it, never. */
 enum durability { DURABILITY_IDLE, DURABILITY_ALWAYS, DURABILITY_OFF };
@@ -65,6 +76,7 @@ enum config_verb {
 	CONFIG_SERVE,
 	CONFIG_CHECK,
 	CONFIG_PRINT,
+	CONFIG_NEW_TOKEN,
 	CONFIG_HELP,
 	CONFIG_HELP_MARKDOWN,
 	CONFIG_VERSION
@@ -88,9 +100,21 @@ const char *config_name(const struct config *self, const char *option);
 /* For a failure that lies in this setting: puts its name before the message, and makes
  * it one of the configuration.  Returns -1. */
 int config_blame(const struct config *self, const char *option, struct err *err);
-/* Refuses an address that lets other machines in, unless the settings say that the
- * network keeps strangers out: whoever reaches the port can run code. */
+/* Refuses an address that lets other machines in, unless tokens are asked for, or the
+ * settings say that the network keeps strangers out: whoever is let in can run code. */
 int config_check_exposure(const struct config *self, struct err *err) must_check;
+/* Refuses users that a header names, if a kernel could come to the port as another one
+ * of them.  kernels_apart: they cannot reach it, being in networks of their own. */
+int config_check_users(const struct config *self, bool kernels_apart,
+		       struct err *err) must_check;
+/* Certificate and key: both or neither. */
+int config_check_tls(const struct config *self, struct err *err) must_check;
+/* Refuses files that say who may come in, or as whom we appear, in the work directory:
+ * code could change and read them there. */
+int config_check_outside(const struct config *self, struct err *err) must_check;
+/* Once they are read: takes the secrets out of what /proc shows of this process, its
+ * arguments and its environment. */
+void config_hide_secrets(char *const argv[], char *const env[]);
 
 /* The path without links and dots; of one that does not exist, as far as it does. */
 void config_real_path(char out[PATH_MAX], const char *path);

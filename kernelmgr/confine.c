@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -24,12 +25,15 @@
 
 #include "filters.inc" /* made by filter_program.c */
 
+/* Among those that may be ended when memory is short; of 1000. */
+#define GO_FIRST "500"
+
 /* ---- namespaces ---- */
 
 int confine_clone(const struct plan *plan)
 {
-	unsigned long flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-			      CLONE_NEWCGROUP | SIGCHLD;
+	unsigned long flags =
+	    CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | SIGCHLD;
 
 	if (plan->own_net)
 		flags |= CLONE_NEWNET;
@@ -69,10 +73,14 @@ static void loopback_up(void)
 	close(fd);
 }
 
+/* A namespace of control groups begins at the group in which it is made. */
 void confine_begin(const struct plan *plan)
 {
 	if (!plan->become)
 		map_ids(plan);
+	confine_group(plan);
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		fail("make a namespace of control groups");
 	if (sethostname("vivarium", strlen("vivarium")) < 0)
 		fail("set the host name");
 	if (plan->own_net)
@@ -246,13 +254,44 @@ void confine(const struct plan *plan)
 	enter_filter(plan);
 }
 
+/* ---- limits ---- */
+
+void confine_group(const struct plan *plan)
+{
+	char path[PATH_MAX];
+
+	put("/proc/self/oom_score_adj", GO_FIRST);
+	for (size_t i = 0; i < plan->group_count; i++) {
+		snprintf(path, sizeof path, "%.4000s/cgroup.procs", plan->groups[i]);
+		put(path, "0");
+	}
+}
+
+void confine_remove_groups(const struct plan *plan)
+{
+	char above[PATH_MAX];
+
+	for (size_t i = 0; i < plan->group_count; i++) {
+		snprintf(above, sizeof above, "%.4000s", plan->groups[i]);
+		rmdir(above);
+		*strrchr(above, '/') = '\0';
+		rmdir(above); /* if it was the last one */
+	}
+}
+
 void confine_limits(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->limit_count; i++) {
 		const struct plan_limit *limit = &plan->limits[i];
-		const struct rlimit value = {limit->most, limit->most};
+		__rlimit_resource_t what = (__rlimit_resource_t)limit->what;
+		struct rlimit value;
 
-		if (setrlimit((__rlimit_resource_t)limit->what, &value) < 0)
+		if (getrlimit(what, &value) < 0)
+			fail("get resource limit %d", limit->what);
+		if (limit->most < value.rlim_max)
+			value.rlim_max = limit->most;
+		value.rlim_cur = value.rlim_max;
+		if (setrlimit(what, &value) < 0)
 			fail("set resource limit %d", limit->what);
 	}
 }

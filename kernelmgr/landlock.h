@@ -21,6 +21,8 @@ enum landlock_may {                   /* what a path below a rule may be used fo
 				    */
 };
 
+enum { LANDLOCK_ABI_PORTS = 4 }; /* the first that has rules for TCP ports */
+
 /* The ABI that the running kernel has; 0: none. */
 int landlock_abi(void);
 /* Begins a set of rules: nothing is allowed yet.  connect: TCP connections need a rule

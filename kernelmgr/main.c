@@ -20,10 +20,12 @@
 #include "kernelmgr/config.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/state.h"
+#include "kernelmgr/tokens.h"
 #include "kernelmgr/workspaces.h"
 #include "mcp/server.h"
 #include "mcp/streamable.h"
 #include "mcp/tools.h"
+#include "wire/filewatch.h"
 #include "wire/header_check.h"
 #include "wire/http.h"
 #include "wire/log.h"
@@ -49,10 +51,12 @@ struct daemon {
 	char state_dir[PATH_MAX], runtime_dir[PATH_MAX];
 	int runtime_lock, state_lock;
 	struct sessions sessions;
+	struct tokens tokens;
+	struct filewatch tokens_watch, tls_watch;
 	char **kernel_env;
 	struct loop *loop;
-	void *zmq;
 	struct walls walls;
+	struct limits limits;
 	struct workspace_place place;
 	struct workspaces *workspaces;
 	struct journal *journal;
@@ -128,6 +132,44 @@ static int watch_signals(struct daemon *self, struct err *err)
 			  err);
 }
 
+/* ---- files that may change ---- */
+
+/* Who has lost his token loses his open connections too; a cell of his goes on. */
+static void on_tokens_changed(void *arg)
+{
+	struct daemon *self = arg;
+	struct err err;
+
+	if (tokens_read(&self->tokens, &err) < 0)
+		log_error("tokens", "%s; those read before stay in force", err.msg);
+	else
+		http_revoke(self->http, tokens_honour, &self->tokens);
+}
+
+static void on_certificate_changed(void *arg)
+{
+	struct daemon *self = arg;
+	struct err err;
+
+	if (http_reload_tls(self->http, &err) < 0)
+		log_error("tls", "%s; the certificate read before stays in force",
+			  err.msg);
+	else
+		log_info("tls", "%s was read again", self->config.tls_cert);
+}
+
+static void watch_files(struct daemon *self)
+{
+	const struct config *config = &self->config;
+
+	if (config->tokens_file[0])
+		filewatch_begin(&self->tokens_watch, self->loop, config->tokens_file,
+				NULL, on_tokens_changed, self);
+	if (config->tls_cert[0])
+		filewatch_begin(&self->tls_watch, self->loop, config->tls_cert,
+				config->tls_key, on_certificate_changed, self);
+}
+
 /* ---- starting ---- */
 
 static void raise_file_limit(void)
@@ -172,6 +214,9 @@ static int open_doors(struct daemon *self, struct err *err)
 	    .address = name ? "127.0.0.1" : config->host,
 	    .port = (int)config->port,
 	    .allowed_hosts = config->allowed_hosts,
+	    .tls = {config->tls_cert, config->tls_key},
+	    .guard = tokens_wanted(config) ? tokens_admit : NULL,
+	    .guard_arg = &self->tokens,
 	    .body_max = BODY_MAX,
 	    .queue_max = (size_t)config->result_limit,
 	    .connections_max = CONNECTIONS_MAX,
@@ -206,29 +251,36 @@ static void plan_stores(struct daemon *self)
 static int start(struct daemon *self, char *const env[], struct err *err)
 {
 	if (config_check_exposure(&self->config, err) < 0 ||
+	    config_check_tls(&self->config, err) < 0 ||
+	    config_check_outside(&self->config, err) < 0 ||
+	    tokens_open(&self->tokens, &self->config, err) < 0 ||
 	    tools_check(&self->config, err) < 0 || launch_find(&self->paths, err) < 0 ||
 	    check_python(&self->paths, &self->config, env, err) < 0 ||
 	    loop_create(&self->loop, READ_SIZE, err) < 0 ||
 	    header_check(self->loop, err) < 0)
 		return -1;
 	self->kernel_env = launch_env(self->paths.python, env);
-	self->zmq = zsock_context_create();
 	launch_adopt_orphans();
 	if (open_directories(self, err) < 0 ||
 	    walls_decide(&self->walls, &self->config, &self->paths, self->kernel_env,
 			 self->runtime_dir, self->state_dir, err) < 0 ||
+	    config_check_users(&self->config, walls_apart(&self->walls), err) < 0 ||
 	    watch_signals(self, err) < 0)
 		return -1;
+	limits_open(&self->limits, self->loop, &self->config, &self->walls);
 	self->place.config = &self->config;
 	self->place.journal = self->journal;
 	self->place.kernels = (struct kernel_place){.loop = self->loop,
-						    .zmq = self->zmq,
 						    .paths = &self->paths,
 						    .walls = &self->walls,
+						    .limits = &self->limits,
 						    .env = self->kernel_env,
 						    .runtime_dir = self->runtime_dir};
 	plan_stores(self);
-	return open_doors(self, err);
+	if (open_doors(self, err) < 0)
+		return -1;
+	watch_files(self);
+	return 0;
 }
 
 static void finish(struct daemon *self)
@@ -236,6 +288,8 @@ static void finish(struct daemon *self)
 	loop_timer_stop(&self->look);
 	loop_timer_stop(&self->grace);
 	loop_timer_stop(&self->stop);
+	filewatch_end(&self->tokens_watch);
+	filewatch_end(&self->tls_watch);
 	loop_unwatch(&self->signals);
 	if (self->http)
 		http_stop(self->http);
@@ -243,27 +297,44 @@ static void finish(struct daemon *self)
 	if (self->streamable)
 		streamable_destroy(&self->streamable);
 	workspaces_destroy(&self->workspaces);
+	limits_close(&self->limits);
 	journal_close(&self->journal);
 	sessions_close(&self->sessions);
 	loop_destroy(&self->loop);
 	http_destroy(&self->http);
-	zsock_context_destroy(&self->zmq);
 	if (self->runtime_dir[0])
 		state_runtime_close(self->runtime_dir, &self->runtime_lock);
 	close_fd(&self->state_lock);
 	walls_finish(&self->walls);
 	launch_env_destroy(&self->kernel_env);
+	tokens_close(&self->tokens);
 }
 
 /* Of what was set, and does not do what was surely meant. */
 static void warn_of_settings(const struct config *config)
 {
-	if (config->user_header[0] && !config->proxy_secret[0])
+	bool has_header = config->user_header[0] != '\0';
+
+	if (has_header && !config->proxy_secret[0] && !tokens_wanted(config))
 		log_warn("vivarium",
-			 "whoever reaches this port can name any user in %s, cells "
-			 "included; set VIVARIUM_PROXY_SECRET",
+			 "whoever reaches this port can name any user in %s; set "
+			 "VIVARIUM_PROXY_SECRET",
 			 config->user_header);
-	if (!config->user_header[0] && config->proxy_secret[0])
+	if (has_header && config->tokens_file[0] && !config->token[0])
+		log_warn("vivarium",
+			 "%s has no effect beside VIVARIUM_TOKENS_FILE: the token "
+			 "names the user",
+			 config_name(config, "user-header"));
+	if (config_name(config, "token")[0] == '-')
+		log_warn("vivarium",
+			 "a token that was given as --token was to be seen by others "
+			 "on this machine; use VIVARIUM_TOKEN");
+	if (tokens_wanted(config) && !config_is_loopback(config->host) &&
+	    !config->tls_cert[0])
+		log_warn("vivarium",
+			 "tokens cross the network unencrypted; set VIVARIUM_TLS_CERT, "
+			 "or let a proxy speak HTTPS");
+	if (!has_header && config->proxy_secret[0])
 		log_warn("vivarium",
 			 "%s has no effect without VIVARIUM_USER_HEADER: nothing asks "
 			 "for it",
@@ -286,9 +357,11 @@ static int serve(struct daemon *self, char *const env[])
 		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
 	warn_of_settings(&self->config);
 	walls_log(&self->walls);
+	limits_log(&self->limits);
 	bool v6 = strchr(self->config.host, ':') != NULL;
-	log_info("vivarium", "ready http://%s%s%s:%d/mcp", v6 ? "[" : "",
-		 self->config.host, v6 ? "]" : "", http_port(self->http));
+	log_info("vivarium", "ready http%s://%s%s%s:%d/mcp",
+		 self->config.tls_cert[0] ? "s" : "", v6 ? "[" : "", self->config.host,
+		 v6 ? "]" : "", http_port(self->http));
 	loop_run(self->loop);
 	finish(self);
 	log_info("vivarium", "stopped");
@@ -345,6 +418,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "vivarium: %s\n", err.msg);
 		return EXIT_BAD_SETTING;
 	}
+	config_hide_secrets(argv, environ);
 	log_setup((enum log_level)self.config.log_level, self.config.log_format == 1);
 	switch (verb) {
 	case CONFIG_SERVE:
@@ -355,6 +429,11 @@ int main(int argc, char **argv)
 		resolve(&self.config);
 		config_print(&self.config, stdout);
 		return 0;
+	case CONFIG_NEW_TOKEN:
+		if (tokens_make(&self.config, self.config.operand, &err) == 0)
+			return 0;
+		fprintf(stderr, "vivarium: %s\n", err.msg);
+		return EXIT_BAD_SETTING;
 	case CONFIG_HELP:
 		config_help(stdout);
 		return 0;

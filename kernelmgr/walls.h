@@ -21,6 +21,7 @@
 #include "kernelmgr/config.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/owners.h"
+#include "kernelmgr/proxy.h"
 #include "wire/buf.h"
 #include "wire/err.h"
 
@@ -38,6 +39,7 @@ struct walls { /* decided once */
 	bool become;           /* kernels are somebody else: tier U, and N as root */
 	struct owners *owners; /* tier U */
 	enum network network;
+	struct proxy proxy;      /* with NETWORK_PROXY */
 	char identity[PATH_MAX]; /* directory with the passwd and group they see */
 	char why[300];           /* why no better tier; "" when it is what was asked */
 	char lower[360];         /* the same as a line of the footer */
@@ -82,6 +84,8 @@ int walls_give(uid_t owner, const char *dir, const char *root,
 
 void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 		struct walls_view *out);
+/* How a kernel sees its runtime directory. */
+const char *walls_shown_runtime(const struct walls *self, const char *dir);
 /* Adds the plan of this kernel's walls to out. */
 int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
 	       const struct walls_view *view, struct buf *out,

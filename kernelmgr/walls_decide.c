@@ -12,6 +12,7 @@
 #include "kernelmgr/landlock.h"
 #include "kernelmgr/sweep.h"
 #include "kernelmgr/walls.h"
+#include "kernelmgr/walls_network.h"
 #include "wire/log.h"
 #include "wire/loop.h"
 #include "wire/mem.h"
@@ -190,7 +191,8 @@ static int try_candidate(struct walls *self, const struct candidate *candidate,
 		return -1;
 	if (self->tier == 'L' && landlock_abi() == 0)
 		return err_set(err, ERR_CONFIG, "this Linux has no Landlock");
-	if (write_names(self, "passwd", err) < 0 || write_names(self, "group", err) < 0)
+	if (network_fits(self, err) < 0 || write_names(self, "passwd", err) < 0 ||
+	    write_names(self, "group", err) < 0)
 		return -1;
 	return try_walls(self, env, runtime_dir, state_dir, err);
 }
@@ -199,33 +201,6 @@ static bool is_asked(int64_t asked, char tier)
 {
 	return asked == WALLS_AUTO || (asked == WALLS_N && tier == 'N') ||
 	       (asked == WALLS_U && tier == 'U') || (asked == WALLS_L && tier == 'L');
-}
-
-/* ---- the network ---- */
-
-static const char *proxy_of(char *const env[])
-{
-	static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "http_proxy",
-					    "HTTP_PROXY"};
-	const char *found = NULL;
-
-	for (size_t i = 0; i < COUNT_OF(names) && !found; i++)
-		found = launch_env_get(env, names[i]);
-	return found && found[0] ? found : NULL;
-}
-
-static int decide_network(struct walls *out, char *const env[], struct err *err)
-{
-	const char *proxy = proxy_of(env);
-
-	out->network = (enum network)out->config->network;
-	if (out->network == NETWORK_AUTO)
-		out->network = proxy ? NETWORK_PROXY : NETWORK_HOST;
-	if (out->network == NETWORK_PROXY && !proxy)
-		return err_set(err, ERR_CONFIG,
-			       "%s=proxy needs the proxy's address in http_proxy",
-			       config_name(out->config, "network"));
-	return 0;
 }
 
 static void note_failure(struct walls *self, char tier, const struct err *err)
@@ -265,10 +240,10 @@ int walls_decide(struct walls *out, const struct config *config,
 		 const char *runtime_dir, const char *state_dir, struct err *err)
 {
 	*out = (struct walls){.config = config, .paths = paths, .tier = '0'};
-	if (decide_network(out, env, err) < 0)
+	if (network_decide(out, env, err) < 0)
 		return -1;
 	if (config->walls == WALLS_OFF)
-		return 0;
+		return network_settle(out, err);
 	if (make_dir(out->identity, runtime_dir, "identity", err) < 0)
 		return -1;
 	find_tier(out, env, runtime_dir, state_dir);
@@ -278,7 +253,7 @@ int walls_decide(struct walls *out, const struct config *config,
 	if (out->why[0])
 		snprintf(out->lower, sizeof out->lower, "tier %c, because of %s",
 			 out->tier, out->why);
-	return 0;
+	return network_settle(out, err);
 }
 
 bool walls_apart(const struct walls *self)

@@ -72,6 +72,7 @@ void workspace_destroy(struct workspace **self)
 	loop_timer_stop(&dead->pump);
 	loop_timer_stop(&dead->idle);
 	proof_forget(dead);
+	quota_finish(dead);
 	destroy_all(&dead->calls);
 	destroy_all(&dead->finishing);
 	if (dead->kernel)
@@ -98,6 +99,14 @@ const char *workspace_dir(const struct workspace *self)
 const struct files *workspace_files(const struct workspace *self)
 {
 	return self->files;
+}
+
+int workspace_write(struct workspace *self, const char *path, size_t path_size,
+		    const void *data, size_t size, bool *created, struct err *err)
+{
+	if (quota_take(self, size, err) < 0)
+		return -1;
+	return files_write(self->files, path, path_size, data, size, created, err);
 }
 
 bool workspace_has_kernel(const struct workspace *self)
@@ -152,8 +161,7 @@ static void forget_names(struct workspace *self)
 
 /* ---- the kernel ---- */
 
-/* The call that the kernel is working on, or NULL. */
-static struct call *running(const struct workspace *self)
+struct call *workspace_running(const struct workspace *self)
 {
 	struct call *head = TAILQ_FIRST(&self->calls);
 
@@ -167,7 +175,7 @@ static void on_ready(void *arg)
 
 static void on_begun(const char *id, void *arg)
 {
-	struct call *call = running(arg);
+	struct call *call = workspace_running(arg);
 
 	if (call && strcmp(id, call->msg_id) == 0)
 		call_on_begun(call);
@@ -177,7 +185,7 @@ static void on_message(enum kernel_channel channel, const struct jmsg *message,
 		       void *arg)
 {
 	struct workspace *self = arg;
-	struct call *call = running(self);
+	struct call *call = workspace_running(self);
 
 	if (call && strcmp(message->parent_id, call->msg_id) == 0)
 		call_on_message(call, channel, message);
@@ -210,7 +218,7 @@ void workspace_tell_loss(const struct workspace *self, struct buf *out)
 static void on_last_words(const struct lastwords_rest *rest, void *arg)
 {
 	struct workspace *self = arg;
-	struct call *call = running(self);
+	struct call *call = workspace_running(self);
 	struct clip *to = &self->late;
 	owned(buf_finish) struct buf text = {0};
 
@@ -251,7 +259,7 @@ static void note_death(struct workspace *self, const struct kernel_death *death)
 static void on_dead(const struct kernel_death *death, void *arg)
 {
 	struct workspace *self = arg;
-	struct call *head = TAILQ_FIRST(&self->calls), *call = running(self);
+	struct call *head = TAILQ_FIRST(&self->calls), *call = workspace_running(self);
 
 	self->kernel = NULL;
 	self->place->kernels_alive--;
@@ -393,7 +401,7 @@ static void pump(void *arg)
 	struct call *head = TAILQ_FIRST(&self->calls);
 	struct err err;
 
-	if (self->draining && self->kernel && !running(self))
+	if (self->draining && self->kernel && !workspace_running(self))
 		kernel_stop(self->kernel);
 	if (!head && self->kernel && self->place->config->idle_timeout_s)
 		loop_timer_start(self->place->kernels.loop, &self->idle,
@@ -454,7 +462,7 @@ void workspace_drain(struct workspace *self)
 
 void workspace_interrupt(struct workspace *self)
 {
-	struct call *call = running(self);
+	struct call *call = workspace_running(self);
 
 	if (call)
 		call_cancel(call);

@@ -47,6 +47,10 @@ bool workspace_busy(const struct workspace *self);
 const char *workspace_name(const struct workspace *self);
 const char *workspace_dir(const struct workspace *self);
 const struct files *workspace_files(const struct workspace *self);
+/* files_write() within the workspace's quota. */
+int workspace_write(struct workspace *self, const char *path, size_t path_size,
+		    const void *data, size_t size, bool *created,
+		    struct err *err) must_check;
 bool workspace_has_kernel(const struct workspace *self);
 /* Asks its store about its saved states; see store_program.c.  job is consumed.  Fails
  * if nothing is saved in this daemon. */

@@ -133,21 +133,30 @@ static int check_user(const struct config *config, const struct claim *user,
 	return 0;
 }
 
-int workspaces_principal(struct workspaces *self, const struct claim *user,
-			 const struct claim *secret, struct workspace **out,
-			 struct err *err)
+static int find_users(struct workspaces *self, const char *name, struct workspace **out,
+		      struct err *err)
 {
-	const struct config *config = self->place->config;
 	char dir[PATH_MAX];
 
+	if (snprintf(dir, sizeof dir, "%s/users/%s", self->place->config->workdir,
+		     name) >= (int)sizeof dir)
+		return err_set(err, ERR_CONFIG, "VIVARIUM_WORKDIR is too long");
+	return find_or_make(self, name, dir, out, err);
+}
+
+int workspaces_principal(struct workspaces *self, const char *named,
+			 const struct claim *user, const struct claim *secret,
+			 struct workspace **out, struct err *err)
+{
+	const struct config *config = self->place->config;
+
+	if (named[0])
+		return find_users(self, named, out, err);
 	if (!config->user_header[0])
 		return find_or_make(self, "default", config->workdir, out, err);
 	if (check_secret(config, secret, err) < 0 || check_user(config, user, err) < 0)
 		return -1;
-	if (snprintf(dir, sizeof dir, "%s/users/%s", config->workdir, user->value) >=
-	    (int)sizeof dir)
-		return err_set(err, ERR_CONFIG, "VIVARIUM_WORKDIR is too long");
-	return find_or_make(self, user->value, dir, out, err);
+	return find_users(self, user->value, out, err);
 }
 
 int workspaces_branch(struct workspaces *self, struct workspace *of, const char *name,

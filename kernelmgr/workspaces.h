@@ -32,12 +32,13 @@ struct claim {
 	const char *value; /* when there is one */
 };
 
-/* The workspace that a request belongs to, made if new.  Without a user header
- * configured: "default", in the work directory itself; with one: users/<name> below
- * it.  Fails in words that name the header and what to do. */
-int workspaces_principal(struct workspaces *self, const struct claim *user,
-			 const struct claim *secret, struct workspace **out,
-			 struct err *err) must_check;
+/* The workspace that a request belongs to, made if new: users/<name> below the work
+ * directory.  The name is the one of the request's token (named), and if that is "",
+ * the one in the user header; without such a header configured it is "default", in the
+ * work directory itself.  Fails in words that name the header and what to do. */
+int workspaces_principal(struct workspaces *self, const char *named,
+			 const struct claim *user, const struct claim *secret,
+			 struct workspace **out, struct err *err) must_check;
 /* The branch of that name of a workspace, opened if it is not; "": the workspace
  * itself.  Fails with the branches there are. */
 int workspaces_branch(struct workspaces *self, struct workspace *of, const char *name,

@@ -150,8 +150,9 @@ static void hand_on(struct streamable *self, struct exchange *exchange,
 	    claim_of(exchange, self->user_header[0] ? PRINCIPAL_SECRET_HEADER : "",
 		     secret, sizeof secret);
 
-	if (workspaces_principal(self->workspaces, &user_claim, &secret_claim,
-				 &context.workspace, &context.refusal) < 0)
+	if (workspaces_principal(self->workspaces, http_user(exchange), &user_claim,
+				 &secret_claim, &context.workspace,
+				 &context.refusal) < 0)
 		context.workspace = NULL;
 	post_take(&self->posts, exchange, messages, batch, &context, headers);
 }

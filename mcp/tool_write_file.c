@@ -54,9 +54,9 @@ static void run(struct tool_call *self, const struct arg_value *args)
 	struct err err;
 
 	if ((base64 && decode(&bytes, content, &err) < 0) ||
-	    files_write(workspace_files(self->workspace), args[PATH].text,
-			args[PATH].size, base64 ? buf_str(&bytes) : content->text,
-			base64 ? bytes.size : content->size, &created, &err) < 0)
+	    workspace_write(self->workspace, args[PATH].text, args[PATH].size,
+			    base64 ? buf_str(&bytes) : content->text,
+			    base64 ? bytes.size : content->size, &created, &err) < 0)
 		tool_fail(self, &err);
 	else
 		answer(self, &args[PATH], base64 ? bytes.size : content->size, created);

@@ -1,5 +1,5 @@
 /*
- * connection - what is kept of a connection between two requests, and how long.  lws
+ * connection - what is kept of a connection beside its requests, and how long.  lws
  * has a timer for this as well, but sorts it in behind those of all other connections
  * after each request: with a thousand connections that takes longer than all else.
  *
@@ -31,18 +31,22 @@ static void leave_idle(struct connection *self)
 	TAILQ_REMOVE(&self->http->idle, self, link);
 }
 
+void connection_begin(struct http *http, struct lws *wsi)
+{
+	struct connection *self = xcalloc(1, sizeof *self);
+
+	self->http = http;
+	self->wsi = wsi;
+	self->peer = peers_enter(&http->peers, lws_get_socket_fd(wsi));
+	lws_set_opaque_user_data(wsi, self);
+}
+
 struct connection *connection_busy(struct http *http, struct lws *wsi)
 {
-	struct connection *self = connection_of(wsi);
-
-	if (!self) {
-		self = xcalloc(1, sizeof *self);
-		self->http = http;
-		self->wsi = wsi;
-		lws_set_opaque_user_data(wsi, self);
-	}
-	leave_idle(self);
-	return self;
+	if (!connection_of(wsi))
+		connection_begin(http, wsi);
+	leave_idle(connection_of(wsi));
+	return connection_of(wsi);
 }
 
 static int64_t patience_us(const struct http *http)
@@ -89,6 +93,7 @@ void connection_end(struct lws *wsi)
 		return;
 	exchange_on_closed(self->exchange); /* in case lws skipped CLOSED_HTTP */
 	leave_idle(self);
+	peers_leave(&self->http->peers, &self->peer);
 	lws_set_opaque_user_data(wsi, NULL);
 	free(self);
 }

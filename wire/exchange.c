@@ -39,12 +39,19 @@ void exchange_destroy(struct exchange **self)
 	struct exchange *dead = take(self);
 
 	loop_timer_stop(&dead->timer);
+	exchange_drop_body(dead);
 	dead->connection->exchange = NULL;
 	LIST_REMOVE(dead, link);
 	dead->http->busy--;
 	sendq_finish(&dead->out);
-	buf_finish(&dead->body);
 	free(dead);
+}
+
+void exchange_drop_body(struct exchange *self)
+{
+	peers_give_body(&self->http->peers, self->connection->peer, self->body_bytes);
+	self->body_bytes = 0;
+	buf_finish(&self->body);
 }
 
 void exchange_tell_gone(struct exchange *self)
@@ -157,16 +164,24 @@ int exchange_on_headers(struct http *http, struct lws *wsi)
 
 static int append(struct exchange *self, const void *data, size_t size)
 {
-	size_t max = self->http->config.body_max;
+	const struct http_config *config = &self->http->config;
 
-	if (self->body.size + size <= max) {
-		buf_add(&self->body, data, size);
-		return 0;
+	if (self->body.size + size > config->body_max) {
+		http_error(self, 413, "",
+			   "the body is over the limit of %zu bytes; send less in one "
+			   "request",
+			   config->body_max);
+		return -1;
 	}
-	http_error(self, 413, "",
-		   "the body is over the limit of %zu bytes; send less in one request",
-		   max);
-	return -1;
+	if (!peers_take_body(&self->http->peers, self->connection->peer, size,
+			     config->bodies_max)) {
+		http_error(self, 503, "Retry-After: 1\r\n",
+			   "too many large requests at once; send it again later");
+		return -1;
+	}
+	self->body_bytes += size;
+	buf_add(&self->body, data, size);
+	return 0;
 }
 
 static int feed_chunked(struct exchange *self, void *data, size_t size)
@@ -242,6 +257,16 @@ const char *http_method(const struct exchange *self)
 const char *http_path(const struct exchange *self)
 {
 	return self->path;
+}
+
+const char *http_user(const struct exchange *self)
+{
+	return self->pass.user;
+}
+
+bool http_is_trusted(const struct exchange *self)
+{
+	return self->has_pass || !self->http->config.guard;
 }
 
 int http_header(struct exchange *self, const char *name, char *out, size_t size)

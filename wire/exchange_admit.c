@@ -13,6 +13,7 @@
 enum {
 	LENGTH_DIGITS_MAX = 15, /* of Content-Length */
 	QUOTE_MAX = 80,         /* bytes of a peer's text that we say back */
+	TOKEN_HEADER_MAX = 512,
 };
 
 static const char allow_for_unknown[] = "GET, POST, DELETE";
@@ -102,6 +103,17 @@ static int gate_refuses(char *text, size_t size, const char *name, const char *v
 	return 403;
 }
 
+/* "GET http://elsewhere/ HTTP/1.1" has two authorities, and which counts is a matter of
+ * opinion.  lws refuses it as well, but not beside an Upgrade. */
+static bool has_authority_of_its_own(struct lws *wsi)
+{
+	char *target;
+	int len;
+
+	return lws_http_get_uri_and_method(wsi, &target, &len) >= 0 &&
+	       (len < 1 || target[0] != '/');
+}
+
 int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size)
 {
 	char value[512];
@@ -110,6 +122,12 @@ int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size)
 	if (len == HEADER_ABSENT || len == 0) {
 		snprintf(text, size, "the request has no Host header; send one");
 		return 400;
+	}
+	if (has_authority_of_its_own(wsi)) {
+		snprintf(text, size,
+			 "the request's target is no path; send a path, "
+			 "and the server's name in Host");
+		return 403;
 	}
 	/* two Hosts come as "a,b", which is no name; one that is too long comes as ""
 	 */
@@ -123,6 +141,28 @@ int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size)
 	return gate_refuses(text, size, "Origin", value,
 			    "use a page from localhost, or add its host name to "
 			    "VIVARIUM_ALLOWED_HOSTS");
+}
+
+/* Not a word of the scheme, here or in a header: to clients that would mean OAuth. */
+const char exchange_no_token[] =
+    "this server wants a token in the header Authorization; the one who runs it has it";
+
+bool exchange_guard(struct http *http, struct lws *wsi, struct pass *out)
+{
+	static const char scheme[] = "Bearer ";
+	char value[TOKEN_HEADER_MAX];
+	bool is_good = false;
+
+	/* two of them come as "a, b", which is no token */
+	if (header_copy(wsi, "authorization", value, sizeof value) > 0 &&
+	    strncasecmp(value, scheme, strlen(scheme)) == 0) {
+		const char *token = value + strlen(scheme);
+
+		is_good = http->config.guard(http->config.guard_arg,
+					     token + strspn(token, " "), out);
+	}
+	explicit_bzero(value, sizeof value);
+	return is_good;
 }
 
 /* True if the comma list has the method. */
@@ -169,6 +209,15 @@ static void find_route(struct exchange *self)
 			self->route = &self->http->routes[i];
 }
 
+static bool is_let_in(struct exchange *self)
+{
+	if (!self->http->config.guard)
+		return true;
+	self->has_pass = exchange_guard(self->http, self->wsi, &self->pass);
+	return self->has_pass ||
+	       (self->route && self->route->open && strcmp(self->method, "GET") == 0);
+}
+
 bool exchange_admit(struct exchange *self)
 {
 	char text[256];
@@ -181,7 +230,13 @@ bool exchange_admit(struct exchange *self)
 	find_route(self);
 	if (strcmp(self->method, "HEAD") == 0)
 		return refuse_method(self);
-	if (strncmp(self->path, "/.well-known/", 13) == 0 || !self->route)
+	if (strncmp(self->path, "/.well-known/", 13) == 0)
+		return refuse_path(self);
+	if (!is_let_in(self)) {
+		http_error(self, 401, "", "%s", exchange_no_token);
+		return false;
+	}
+	if (!self->route)
 		return refuse_path(self);
 	if (!has_method(self->route->methods, self->method))
 		return refuse_method(self);

@@ -67,6 +67,8 @@ static void on_linger_over(void *arg)
 static int linger(struct exchange *self)
 {
 	self->state = EXCHANGE_LINGERING;
+	if (self->http->tls)
+		tls_say_end(lws_get_ssl(self->wsi));
 	shutdown(lws_get_socket_fd(self->wsi), SHUT_WR);
 	loop_timer_start(self->http->loop, &self->timer, LINGER_S * LWS_USEC_PER_SEC,
 			 on_linger_over, self);
@@ -84,10 +86,11 @@ static int discard(struct exchange *self)
 	return 0;
 }
 
-/* Nothing was read since the head if the answer goes out in the head's own round. */
+/* Nothing was read since the head if the answer goes out in the head's own round; of
+ * TLS that is not sure. */
 static unsigned long long read_so_far(const struct exchange *self, int fd)
 {
-	if (self->head_round != loop_round(self->http->loop))
+	if (self->http->tls || self->head_round != loop_round(self->http->loop))
 		return pipeline_bytes_read(fd);
 	assert(!pipeline_has_read(self->head_mark, pipeline_bytes_read(fd)));
 	return self->head_mark;
@@ -214,6 +217,7 @@ void http_reply(struct exchange *self, int status, const char *headers,
 		size = 0;
 	finish(self);
 	queue(self, (const void *[]){head.data, body}, (size_t[]){head.size, size}, 2);
+	exchange_drop_body(self);
 }
 
 /* Controls and what is not ASCII come out escaped, so that the answer can be
@@ -282,7 +286,7 @@ void http_stream(struct exchange *self, const char *headers)
 	end_head(&head, headers, self->keep_alive);
 	self->state = EXCHANGE_STREAMING;
 	queue(self, (const void *[]){head.data}, (size_t[]){head.size}, 1);
-	buf_finish(&self->body);
+	exchange_drop_body(self);
 	/* not lws_http_mark_sse(): on HTTP/1 it leaves lws's 5 s deadline armed */
 	lws_http_headers_detach(self->wsi);
 	lws_set_timeout(self->wsi, NO_PENDING_TIMEOUT, 0);

@@ -62,8 +62,15 @@ static const struct token *find_token(const char *key, size_t key_len)
 	return bsearch(&wanted, tokens.all, tokens.count, sizeof wanted, by_name);
 }
 
+/* Of the blanks before the value lws skips the spaces only. */
 static int trim(char *value, int len)
 {
+	int blanks = (int)strspn(value, " \t");
+
+	if (blanks) {
+		len -= blanks;
+		memmove(value, value + blanks, (size_t)len + 1);
+	}
 	while (len > 0 && (value[len - 1] == ' ' || value[len - 1] == '\t'))
 		value[--len] = '\0';
 	return len;

@@ -27,10 +27,9 @@ static struct http *http_of(struct lws *wsi)
 
 static int filter_connection(struct http *self, int fd)
 {
-	if (self->draining || self->connections >= self->config.connections_max ||
-	    fd < 0 || fd >= LOOP_FD_MAX)
+	if (self->draining || fd < 0 || fd >= LOOP_FD_MAX)
 		return -1;
-	return 0;
+	return peers_have_room(&self->peers, fd, self->config.connections_max) ? 0 : -1;
 }
 
 /* Written raw: lws is between protocols, and nothing of its own is sent yet. */
@@ -38,9 +37,14 @@ static void refuse_upgrade(struct lws *wsi, const char *upgrade)
 {
 	unsigned char room[LWS_PRE + 1024];
 	char text[256];
-	int status = exchange_gate(http_of(wsi), wsi, text, sizeof text);
+	struct http *self = http_of(wsi);
+	struct pass pass;
+	int status = exchange_gate(self, wsi, text, sizeof text);
 
-	if (!status) {
+	if (!status && self->config.guard && !exchange_guard(self, wsi, &pass)) {
+		status = 401;
+		snprintf(text, sizeof text, "%s", exchange_no_token);
+	} else if (!status) {
 		status = 501;
 		snprintf(
 		    text, sizeof text,
@@ -78,17 +82,18 @@ static int confirm_upgrade(struct lws *wsi)
 static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 		   void *in, size_t len)
 {
-	(void)user;
 	switch ((int)reason) {
+	case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
+		tls_attach(http_of(wsi)->tls, user); /* shown here and nowhere else */
+		return 0;
 	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
 		return filter_connection(http_of(wsi), (int)(intptr_t)in);
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
 		return confirm_upgrade(wsi);
-	case LWS_CALLBACK_WSI_CREATE:
-		http_of(wsi)->connections++;
+	case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED: /* it has its socket now */
+		connection_begin(http_of(wsi), wsi);
 		return 0;
 	case LWS_CALLBACK_WSI_DESTROY:
-		http_of(wsi)->connections--;
 		connection_end(wsi);
 		return 0;
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: /* WebSocket: never confirmed */
@@ -147,6 +152,8 @@ static void set_defaults(struct http_config *config)
 		config->body_max = 4 << 20;
 	if (!config->queue_max)
 		config->queue_max = 1 << 20;
+	if (!config->bodies_max)
+		config->bodies_max = 256 << 20;
 	set_default(&config->connections_max, 1024);
 	set_default(&config->body_timeout_s, 30);
 	set_default(&config->idle_timeout_s, 75);
@@ -177,6 +184,11 @@ static void fill_tables(struct http *self)
 					      .origin_protocol = LWSMPRO_CALLBACK};
 }
 
+static bool has_tls(const struct http_config *config)
+{
+	return config->tls.cert && config->tls.cert[0];
+}
+
 static int listen_now(struct http *self, struct err *err)
 {
 	const bool is_v6 = strchr(self->config.address, ':') != NULL;
@@ -194,6 +206,12 @@ static int listen_now(struct http *self, struct err *err)
 			      : LWS_SERVER_OPTION_DISABLE_IPV6),
 	};
 
+	if (self->tls) {
+		info.ssl_cert_filepath = self->config.tls.cert;
+		info.ssl_private_key_filepath = self->config.tls.key;
+		info.alpn = "http/1.1";
+		info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+	}
 	self->vhost = lws_create_vhost(loop_lws(self->loop), &info);
 	return self->vhost ? 0 : explain(&self->config, err);
 }
@@ -212,6 +230,8 @@ int http_create(struct http **out, struct loop *loop, const struct http_config *
 	self->gate = (struct gate){.address = self->config.address,
 				   .allowed = self->config.allowed_hosts};
 	fill_tables(self);
+	if (has_tls(&self->config) && tls_open(&self->tls, &self->config.tls, err) < 0)
+		return -1;
 	if (listen_now(self, err) < 0)
 		return -1;
 	sweep(self);
@@ -222,6 +242,11 @@ int http_create(struct http **out, struct loop *loop, const struct http_config *
 int http_port(const struct http *self)
 {
 	return lws_get_vhost_listen_port(self->vhost);
+}
+
+int http_reload_tls(struct http *self, struct err *err)
+{
+	return tls_reload(self->tls, err);
 }
 
 int http_busy(const struct http *self)
@@ -246,6 +271,19 @@ void http_drain(struct http *self)
 	}
 }
 
+void http_revoke(struct http *self, pass_fn *is_good, void *arg)
+{
+	struct exchange *exchange;
+
+	LIST_FOREACH(exchange, &self->exchanges, link)
+	{
+		if (!exchange->has_pass || is_good(arg, &exchange->pass))
+			continue;
+		exchange_tell_gone(exchange);
+		exchange_kill(exchange);
+	}
+}
+
 void http_stop(struct http *self)
 {
 	struct exchange *exchange;
@@ -263,5 +301,10 @@ void http_stop(struct http *self)
 
 void http_destroy(struct http **self)
 {
-	free(take(self));
+	struct http *dead = take(self);
+
+	if (!dead)
+		return;
+	tls_close(&dead->tls);
+	free(dead);
 }

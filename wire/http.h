@@ -3,9 +3,10 @@
  * see an lws connection are http.c, connection.c, exchange*.c and header.c.
  *
  * Every request passes, in this order: the gate (Host, Origin), HEAD 405,
- * /.well-known/ 404, the route by its exact path (404), its methods (405), the size
- * announced (413), begin(), the body, request().  What is refused on the way gets
- * {"error": "..."} and never reaches a route.
+ * /.well-known/ 404, the guard (401; not for GET of an open route), the route by its
+ * exact path (404), its methods (405), the size announced (413), begin(), the body,
+ * request().  What is refused on the way gets {"error": "..."} and never reaches a
+ * route.
  *
  * An exchange is one request and its answer.  It ends with http_reply(),
  * http_error() or http_stream_end() - do not touch it after them - or with its
@@ -22,6 +23,8 @@
 
 #include "wire/err.h"
 #include "wire/loop.h"
+#include "wire/pass.h"
+#include "wire/tls.h"
 
 struct http;
 struct exchange;
@@ -34,19 +37,25 @@ struct http_route {
 				 or return; NULL: nothing to ask */
 	exchange_fn *request; /* the whole body is in */
 	void *arg;            /* for both */
+	bool open;            /* GET is for everybody: see http_is_trusted() */
 };
 
 struct http_config {               /* a limit of 0 stands for the default named */
 	const char *address;       /* IPv4 or IPv6 to listen on: "127.0.0.1", "::1" */
 	int port;                  /* 0: any free one, see http_port() */
 	const char *allowed_hosts; /* more names for the gate, by commas or blanks */
-	size_t body_max;           /* 4 MiB: bytes of a request's body */
-	size_t queue_max;          /* 1 MiB: bytes waiting to go out, per connection */
-	int connections_max;       /* 1024 */
-	int body_timeout_s;        /* 30: the whole body has to be in, else 408 */
-	int idle_timeout_s;        /* 75: a connection without a request is closed */
-	int stall_timeout_s;       /* 60: a client that takes nothing is cut off */
-	int comment_s;             /* 15: between the comments that keep a stream up */
+	struct tls_files tls;      /* none: plain HTTP */
+	guard_fn *guard;           /* knows the tokens; NULL: nobody needs one */
+	void *guard_arg;
+	size_t body_max;     /* 4 MiB: bytes of a request's body */
+	size_t queue_max;    /* 1 MiB: bytes waiting to go out, per connection */
+	size_t bodies_max;   /* 256 MiB: of all of them together; a peer's share is in
+				peers.h, as it is of the connections */
+	int connections_max; /* 1024 */
+	int body_timeout_s;  /* 30: the whole body has to be in, else 408 */
+	int idle_timeout_s;  /* 75: a connection without a request is closed */
+	int stall_timeout_s; /* 60: a client that takes nothing is cut off */
+	int comment_s;       /* 15: between the comments that keep a stream up */
 };
 
 /* Listens.  Copies config; borrows its strings, the routes and the loop until
@@ -55,12 +64,18 @@ int http_create(struct http **out, struct loop *loop, const struct http_config *
 		const struct http_route *routes, size_t route_count,
 		struct err *err) must_check;
 int http_port(const struct http *self);
+/* Reads certificate and key again, for connections to come; on failure those that were
+ * read before stay. */
+int http_reload_tls(struct http *self, struct err *err) must_check;
 /* Exchanges that are not finished yet: 0 when every answer is out. */
 int http_busy(const struct http *self);
 /* Takes no new connections, closes each when its answer is out, and ends the streams
  * that answer a GET (they have no end of their own; their on_gone is called).  A
  * stream that answers a POST goes on until its owner ends it. */
 void http_drain(struct http *self);
+/* Cuts off, unanswered, each exchange let in by a pass that is not good any more; its
+ * on_gone is called. */
+void http_revoke(struct http *self, pass_fn *is_good, void *arg);
 /* Calls the on_gone of every exchange still open and, after that, nobody's function
  * any more.  For the way out, before what the routes use is destroyed. */
 void http_stop(struct http *self);
@@ -71,6 +86,11 @@ void http_destroy(struct http **self);
 
 const char *http_method(const struct exchange *self);
 const char *http_path(const struct exchange *self);
+/* The user whose token it came with, or "". */
+const char *http_user(const struct exchange *self);
+/* False only for who came to an open route without a good token where there are some.
+ */
+bool http_is_trusted(const struct exchange *self);
 /* Inside begin() and request() only.  Length of the value copied to out, or
  * HEADER_ABSENT, HEADER_TOO_LONG, HEADER_REPEATED (see header.h). */
 int http_header(struct exchange *self, const char *name, char *out, size_t size);

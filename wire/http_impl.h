@@ -13,6 +13,7 @@
 #include "wire/gate.h"
 #include "wire/header.h"
 #include "wire/http.h"
+#include "wire/peers.h"
 #include "wire/sendq.h"
 
 LIST_HEAD(exchange_list, exchange);
@@ -25,12 +26,13 @@ struct http {
 	struct http_config config; /* zeros replaced by the defaults */
 	struct gate gate;
 	struct lws_vhost *vhost;        /* owned by the lws context */
+	struct tls *tls;                /* NULL: plain HTTP */
 	struct exchange_list exchanges; /* exchange::link */
 	struct loop_timer sweep;        /* looks for clients that take nothing */
 	struct loop_timer bodies;       /* for the body that is due first */
 	bool bodies_wait;               /* it is running */
 	int busy;                       /* length of exchanges */
-	int connections;
+	struct peers peers;
 	bool draining, stopped;
 	struct idle_list idle;             /* connection::link, longest first */
 	struct loop_timer idling;          /* for the first of them */
@@ -47,10 +49,11 @@ enum exchange_state {
 	EXCHANGE_LINGERING, /* answered and closed for writing; what comes is dropped */
 };
 
-struct connection { /* from its first request to its end */
+struct connection { /* from its beginning to its end */
 	TAILQ_ENTRY(connection) link;
-	struct http *http; /* borrowed, like the next two */
+	struct http *http; /* borrowed, like the next three */
 	struct lws *wsi;
+	struct peer *peer;
 	struct exchange *exchange;    /* NULL between requests */
 	int64_t idle_us;              /* since when; 0: it is not in http.idle */
 	unsigned long long read_mark; /* pipeline_bytes_read() at the end of the last
@@ -76,10 +79,13 @@ struct exchange {
 	const struct http_route *route;
 	const char *method;
 	char path[256];
+	bool has_pass;
+	struct pass pass;                         /* of the token it came with */
 	unsigned long long body_left;             /* of Content-Length */
 	unsigned long long head_round, head_mark; /* when the head came, and
 						     pipeline_bytes_read() then */
 	struct buf body;
+	size_t body_bytes; /* of it that are counted: see peers.h */
 	struct dechunk dechunk;
 	struct sendq out;
 	int64_t moved_us;        /* when the queue last moved or stopped being empty */
@@ -89,9 +95,10 @@ struct exchange {
 	void *data; /* the route's */
 };
 
-/* connection.c: what is kept between two requests. */
-/* NULL before the first request. */
+/* connection.c: what is kept beside and between requests. */
+/* NULL before it has begun. */
 struct connection *connection_of(struct lws *wsi);
+void connection_begin(struct http *http, struct lws *wsi);
 /* The exchange that is open on it, or NULL. */
 struct exchange *connection_exchange(struct lws *wsi);
 /* A request begins. */
@@ -108,6 +115,8 @@ int exchange_on_body_end(struct exchange *self);
 int exchange_on_writable(struct exchange *self);
 void exchange_on_closed(struct exchange *self);
 void exchange_destroy(struct exchange **self);
+/* Nobody reads it any more. */
+void exchange_drop_body(struct exchange *self);
 /* Tells the owner, once, that there will be no answer to give. */
 void exchange_tell_gone(struct exchange *self);
 void exchange_kill(struct exchange *self);
@@ -123,6 +132,10 @@ bool exchange_admit(struct exchange *self);
 /* The status for what the gate says to these headers, 0 when it lets them in; text
  * gets the reason. */
 int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size);
+/* True if the request has a good token; out gets what it stands for. */
+bool exchange_guard(struct http *http, struct lws *wsi, struct pass *out);
+/* What those are told that have none. */
+extern const char exchange_no_token[];
 
 /* exchange_reply.c: the way out. */
 /* Writes what is queued, or part of it; 0, or -1 to close the connection. */

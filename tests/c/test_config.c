@@ -2,6 +2,7 @@
 #include "kernelmgr/config.h"
 
 #include "testing.h"
+#include "wire/mem.h"
 
 static int load(struct config *config, struct err *err, char *const argv[],
 		char *const env[])
@@ -67,6 +68,39 @@ CASE(a_bad_value_is_refused_with_name_value_and_range)
 		assert_int_equal(load(&config, &err, ARGS(T(bad[i])), ARGS()), -1);
 }
 
+CASE(limits_may_be_decimal_or_automatic_and_have_a_least_value)
+{
+	struct config config;
+	struct err err;
+	static const char *const bad[] = {
+	    "--kernel-cpus=0.001", "--kernel-cpus=1.2345", "--kernel-cpus=-1",
+	    "--kernel-cpus=1.x",   "--kernel-cpus=.",      "--kernel-cpus=1,5",
+	    "--kernel-cpus=1025",  "--kernel-pids=auto",   "--kernel-pids=31",
+	    "--kernel-memory=1",   "--kernel-memory=-1",   "--kernel-cpus=99999999999"};
+
+	assert_int_equal(load(&config, &err, ARGS(), ARGS()), 0);
+	assert_int_equal(config.kernel_memory, CONFIG_AUTO);
+	assert_int_equal(config.kernel_cpus, 0);
+	assert_int_equal(load(&config, &err,
+			      ARGS(T("--kernel-cpus=1.5"), T("--kernel-memory=0"),
+				   T("--kernel-pids=32")),
+			      ARGS()),
+			 0);
+	assert_int_equal(config.kernel_cpus, 1500);
+	assert_int_equal(config.kernel_memory, 0);
+	assert_int_equal(load(&config, &err, ARGS(T("--kernel-cpus=2.125")), ARGS()),
+			 0);
+	assert_int_equal(config.kernel_cpus, 2125);
+	assert_int_equal(load(&config, &err, ARGS(T("--kernel-cpus=3")), ARGS()), 0);
+	assert_int_equal(config.kernel_cpus, 3000);
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		assert_int_equal(load(&config, &err, ARGS(T(bad[i])), ARGS()), -1);
+	assert_int_equal(load(&config, &err, ARGS(T("--kernel-pids=31")), ARGS()), -1);
+	assert_string_equal(err.msg,
+			    "--kernel-pids='31' is not a whole number: 0, or 32 to "
+			    "1048576");
+}
+
 CASE(verbs_and_choices_are_understood)
 {
 	struct config config;
@@ -112,9 +146,100 @@ CASE(a_small_result_limit_lowers_the_output_limit)
 	assert_int_equal(config_output_chars(&config), 262144 / 4 / 48);
 }
 
+static int load_one(struct config *config, const char *first, const char *second)
+{
+	char *const env[] = {T(first), T(second), NULL};
+	struct err err;
+
+	return load(config, &err, ARGS(), env);
+}
+
+CASE(another_address_needs_tokens_or_a_promise)
+{
+	static const char *const enough[] = {
+	    "VIVARIUM_TOKEN=x", "VIVARIUM_TOKENS_FILE=x", "VIVARIUM_ANONYMOUS=1"};
+	static const char *const too_little[] = {"VIVARIUM_PROXY_SECRET=x",
+						 "VIVARIUM_USER_HEADER=x",
+						 "VIVARIUM_TLS_CERT=x", "HOME=x"};
+	struct config config;
+	struct err err;
+
+	for (size_t i = 0; i < COUNT_OF(enough); i++) {
+		assert_int_equal(load_one(&config, "VIVARIUM_HOST=::", enough[i]), 0);
+		assert_int_equal(config_check_exposure(&config, &err), 0);
+	}
+	for (size_t i = 0; i < COUNT_OF(too_little); i++) {
+		assert_int_equal(load_one(&config, "VIVARIUM_HOST=::", too_little[i]),
+				 0);
+		assert_int_equal(config_check_exposure(&config, &err), -1);
+		assert_non_null(strstr(err.msg, "VIVARIUM_TOKENS_FILE"));
+	}
+}
+
+CASE(users_by_header_need_what_a_kernel_does_not_know)
+{
+	static const char *const enough[] = {
+	    "VIVARIUM_TOKEN=x", "VIVARIUM_TOKENS_FILE=x", "VIVARIUM_PROXY_SECRET=x"};
+	static const char header[] = "VIVARIUM_USER_HEADER=X-User";
+	struct config config;
+	struct err err;
+
+	for (size_t i = 0; i < COUNT_OF(enough); i++) {
+		assert_int_equal(load_one(&config, header, enough[i]), 0);
+		assert_int_equal(config_check_users(&config, false, &err), 0);
+	}
+	assert_int_equal(load_one(&config, header, "VIVARIUM_ANONYMOUS=1"), 0);
+	assert_int_equal(config_check_users(&config, true, &err), 0);
+	assert_int_equal(config_check_users(&config, false, &err), -1);
+	assert_non_null(strstr(err.msg, "VIVARIUM_PROXY_SECRET"));
+	assert_int_equal(load_one(&config, "HOME=x", "VIVARIUM_ANONYMOUS=1"), 0);
+	assert_int_equal(config_check_users(&config, false, &err), 0);
+}
+
+CASE(certificate_and_key_belong_together)
+{
+	struct config config;
+	struct err err;
+
+	assert_int_equal(load_one(&config, "VIVARIUM_TLS_CERT=x", "HOME=x"), 0);
+	assert_int_equal(config_check_tls(&config, &err), -1);
+	assert_string_equal(err.msg,
+			    "VIVARIUM_TLS_CERT needs VIVARIUM_TLS_KEY beside it");
+	assert_int_equal(load_one(&config, "VIVARIUM_TLS_CERT=x", "VIVARIUM_TLS_KEY=x"),
+			 0);
+	assert_int_equal(config_check_tls(&config, &err), 0);
+}
+
+CASE(secrets_are_hidden_and_nothing_else)
+{
+	char argv[][24] = {"vivarium", "--token",     "tell me", "--token=tell",
+			   "--port",   "--token-all", "--token"};
+	char env[][32] = {"VIVARIUM_TOKEN=tell", "VIVARIUM_PROXY_SECRET=tell",
+			  "VIVARIUM_TOKENS_FILE=keep", "TOKEN=keep", "VIVARIUM_TOKEN"};
+	char *args[COUNT_OF(argv) + 1] = {0}, *vars[COUNT_OF(env) + 1] = {0};
+
+	for (size_t i = 0; i < COUNT_OF(argv); i++)
+		args[i] = argv[i];
+	for (size_t i = 0; i < COUNT_OF(env); i++)
+		vars[i] = env[i];
+	config_hide_secrets(args, vars);
+	assert_string_equal(argv[2], "*******");
+	assert_string_equal(argv[3], "--token=****");
+	assert_string_equal(argv[5], "--token-all");
+	assert_string_equal(env[0], "VIVARIUM_TOKEN=****");
+	assert_string_equal(env[1], "VIVARIUM_PROXY_SECRET=****");
+	assert_string_equal(env[2], "VIVARIUM_TOKENS_FILE=keep");
+	assert_string_equal(env[3], "TOKEN=keep");
+}
+
 RUN(cmocka_unit_test(defaults_hold_without_settings),
     cmocka_unit_test(flags_win_over_the_environment),
     cmocka_unit_test(a_bad_value_is_refused_with_name_value_and_range),
+    cmocka_unit_test(limits_may_be_decimal_or_automatic_and_have_a_least_value),
     cmocka_unit_test(verbs_and_choices_are_understood),
     cmocka_unit_test(what_is_printed_can_be_loaded_again),
-    cmocka_unit_test(a_small_result_limit_lowers_the_output_limit))
+    cmocka_unit_test(a_small_result_limit_lowers_the_output_limit),
+    cmocka_unit_test(another_address_needs_tokens_or_a_promise),
+    cmocka_unit_test(users_by_header_need_what_a_kernel_does_not_know),
+    cmocka_unit_test(certificate_and_key_belong_together),
+    cmocka_unit_test(secrets_are_hidden_and_nothing_else))

@@ -56,7 +56,7 @@ static void check_refused(const struct claim *user, const struct claim *secret,
 	struct workspace *out = NULL;
 	struct err err;
 
-	assert_int_equal(workspaces_principal(workspaces, user, secret, &out, &err),
+	assert_int_equal(workspaces_principal(workspaces, "", user, secret, &out, &err),
 			 -1);
 	if (!strstr(err.msg, words))
 		fail_msg("'%s' lacks '%s'", err.msg, words);
@@ -68,9 +68,10 @@ CASE(without_a_header_configured_all_share_the_default)
 	struct workspace *a, *b;
 	struct err err;
 
-	assert_int_equal(workspaces_principal(workspaces, ONE("bob"), &none, &a, &err),
+	assert_int_equal(
+	    workspaces_principal(workspaces, "", ONE("bob"), &none, &a, &err), 0);
+	assert_int_equal(workspaces_principal(workspaces, "", &none, &none, &b, &err),
 			 0);
-	assert_int_equal(workspaces_principal(workspaces, &none, &none, &b, &err), 0);
 	assert_ptr_equal(a, b);
 	assert_string_equal(workspace_name(a), "default");
 	assert_string_equal(workspace_dir(a), config.workdir);
@@ -82,12 +83,12 @@ CASE(each_user_has_one_and_case_counts)
 	struct err err;
 
 	strcpy(config.user_header, "X-User-ID");
-	assert_int_equal(workspaces_principal(workspaces, ONE("bob"), &none, &a, &err),
-			 0);
-	assert_int_equal(workspaces_principal(workspaces, ONE("Bob"), &none, &b, &err),
-			 0);
 	assert_int_equal(
-	    workspaces_principal(workspaces, ONE("bob"), &none, &again, &err), 0);
+	    workspaces_principal(workspaces, "", ONE("bob"), &none, &a, &err), 0);
+	assert_int_equal(
+	    workspaces_principal(workspaces, "", ONE("Bob"), &none, &b, &err), 0);
+	assert_int_equal(
+	    workspaces_principal(workspaces, "", ONE("bob"), &none, &again, &err), 0);
 	assert_ptr_equal(a, again);
 	assert_ptr_not_equal(a, b);
 	assert_non_null(strstr(workspace_dir(a), "/users/bob"));
@@ -120,8 +121,8 @@ CASE(a_branch_is_found_where_its_files_are)
 	struct workspace *whole, *branch, *again;
 	struct err err;
 
-	assert_int_equal(workspaces_principal(workspaces, &none, &none, &whole, &err),
-			 0);
+	assert_int_equal(
+	    workspaces_principal(workspaces, "", &none, &none, &whole, &err), 0);
 	assert_int_equal(workspaces_branch(workspaces, whole, "", &branch, &err), 0);
 	assert_ptr_equal(branch, whole);
 	assert_int_equal(workspaces_branch(workspaces, whole, "b", &branch, &err), -1);
@@ -173,11 +174,29 @@ CASE(the_secret_is_needed_where_there_is_one)
 	struct workspace *out;
 	struct err err;
 	assert_int_equal(
-	    workspaces_principal(workspaces, ONE("bob"), ONE("s3cret"), &out, &err), 0);
+	    workspaces_principal(workspaces, "", ONE("bob"), ONE("s3cret"), &out, &err),
+	    0);
+}
+
+CASE(the_name_of_a_token_wins_over_the_header)
+{
+	struct workspace *a, *b;
+	struct err err;
+
+	strcpy(config.user_header, "X-User-ID");
+	strcpy(config.proxy_secret, "s3cret");
+	assert_int_equal(
+	    workspaces_principal(workspaces, "bob", ONE("Bob"), &none, &a, &err), 0);
+	assert_non_null(strstr(workspace_dir(a), "/users/bob"));
+	config.user_header[0] = '\0';
+	assert_int_equal(
+	    workspaces_principal(workspaces, "bob", &none, &none, &b, &err), 0);
+	assert_ptr_equal(a, b);
 }
 
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 RUN(EACH(without_a_header_configured_all_share_the_default),
     EACH(each_user_has_one_and_case_counts), EACH(bad_names_are_refused_in_words),
     EACH(a_branch_is_found_where_its_files_are), EACH(names_of_branches),
-    EACH(the_secret_is_needed_where_there_is_one))
+    EACH(the_secret_is_needed_where_there_is_one),
+    EACH(the_name_of_a_token_wins_over_the_header))

@@ -152,6 +152,15 @@ static void on_later(struct exchange *exchange, void *arg)
 			 reply_late, self);
 }
 
+static int held_count(const struct app *app)
+{
+	int count = 0;
+
+	for (int i = 0; i < HELD_MAX; i++)
+		count += app->held[i] != NULL;
+	return count;
+}
+
 static void forget_held(struct exchange *exchange, void *arg)
 {
 	struct app *app = arg;
@@ -264,8 +273,10 @@ static void on_health(struct exchange *exchange, void *arg)
 	char text[128];
 
 	snprintf(text, sizeof text,
-		 "{\"streams\":%d,\"gone\":%d,\"busy\":%d,\"flooded\":%llu}",
-		 app->stream_count, app->gone, http_busy(app->http), app->flooded);
+		 "{\"streams\":%d,\"gone\":%d,\"busy\":%d,\"flooded\":%llu,"
+		 "\"held\":%d}",
+		 app->stream_count, app->gone, http_busy(app->http), app->flooded,
+		 held_count(app));
 	reply_json(exchange, 200, text);
 }
 
@@ -330,6 +341,12 @@ static void read_option(struct http_config *config, struct app *app, char *optio
 	*value++ = '\0';
 	if (strcmp(option, "address") == 0)
 		config->address = value;
+	if (strcmp(option, "tls_cert") == 0)
+		config->tls.cert = value;
+	if (strcmp(option, "tls_key") == 0)
+		config->tls.key = value;
+	if (strcmp(option, "bodies_max") == 0)
+		config->bodies_max = (size_t)atoi(value);
 	if (strcmp(option, "allowed_hosts") == 0)
 		config->allowed_hosts = value;
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
@@ -343,12 +360,12 @@ int main(int argc, char **argv)
 	struct app app = {.later_ms = 100};
 	struct http_config config = {.address = "127.0.0.1"};
 	const struct http_route routes[] = {
-	    {"/mcp", "POST, GET, DELETE", begin_mcp, on_mcp, &app},
-	    {"/health", "GET", NULL, on_health, &app},
-	    {"/later", "GET, POST", NULL, on_later, &app},
-	    {"/hold", "GET, POST", NULL, on_hold, &app},
-	    {"/release", "POST", NULL, on_release, &app},
-	    {"/quit", "POST", NULL, on_quit, &app},
+	    {"/mcp", "POST, GET, DELETE", begin_mcp, on_mcp, &app, false},
+	    {"/health", "GET", NULL, on_health, &app, false},
+	    {"/later", "GET, POST", NULL, on_later, &app, false},
+	    {"/hold", "GET, POST", NULL, on_hold, &app, false},
+	    {"/release", "POST", NULL, on_release, &app, false},
+	    {"/quit", "POST", NULL, on_quit, &app, false},
 	};
 
 	for (int i = 1; i < argc; i++)

@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
 import time
@@ -37,9 +38,10 @@ bad = Deadly()
 also_good = 2
 """
 STORE = b"vivarium-store\n"
-READY = re.compile(r"ready (http://\S+:(\d+)/mcp)\b")
+READY = re.compile(r"ready (https?://\S+:(\d+)/mcp)\b")
 SANITIZER = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer")
 MARK = "LC_VIVARIUM_E2E"  # the daemon hands LC_* down to all it starts
+AUTHENTICATED = {"VIVARIUM_PROXY_SECRET", "VIVARIUM_TOKEN", "VIVARIUM_TOKENS_FILE"}
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
@@ -134,6 +136,14 @@ class Daemon:
             "VIVARIUM_STATE_DIR": str(self.state),
             **(env or {}),
         }
+        # What a proxy sends along with the user's name, unless the test does it itself.
+        self.secret = ""
+        if "VIVARIUM_USER_HEADER" in self.env and not self.env.keys() & AUTHENTICATED:
+            self.secret = self.env["VIVARIUM_PROXY_SECRET"] = secrets.token_hex(16)
+        # What its clients need, by the variables that it has.
+        self.bearer = self.env.get("VIVARIUM_TOKEN", "")
+        cert = self.env.get("VIVARIUM_TLS_CERT")
+        self.tls = ssl.create_default_context(cafile=cert) if cert else None
         self.killed = False
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
@@ -211,16 +221,22 @@ class Daemon:
         cells = {row["n"]: row["cell"] for row in record["generations"]}
         return int(cells.get(record["head"], 0))
 
-    def health(self) -> dict[str, Any]:
-        reply = exchange(self.port, "GET", "/health")
+    def health(self, token: str = "") -> dict[str, Any]:
+        token = token or self.bearer
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        reply = exchange(self.port, "GET", "/health", headers=headers, tls=self.tls)
         assert reply.status == 200
         health = reply.json()
         assert isinstance(health, dict)
         return health
 
     def client(self, revision: str = NEWEST, **extra: str) -> Client:
-        client = Client(self.port, revision)
+        client = Client(self.port, revision, tls=self.tls)
         client.extra = {name.replace("_", "-"): value for name, value in extra.items()}
+        if self.bearer:
+            client.extra["Authorization"] = f"Bearer {self.bearer}"
+        if self.secret:
+            client.extra["X-Vivarium-Proxy-Secret"] = self.secret
         client.initialize()
         return client
 
@@ -317,8 +333,13 @@ def exchange(
     headers: Mapping[str, str] | None = None,
     *,
     timeout_s: float = 50,
+    tls: ssl.SSLContext | None = None,
 ) -> Reply:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
+    connection = (
+        http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout_s, context=tls)
+        if tls
+        else http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
+    )
     try:
         connection.request(method, path, body, dict(headers or {}))
         response = connection.getresponse()
@@ -383,8 +404,11 @@ class Client:
 
     daemon: Daemon  # set by who has use for it
 
-    def __init__(self, port: int, revision: str = NEWEST) -> None:
+    def __init__(
+        self, port: int, revision: str = NEWEST, *, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.port = port
+        self.tls = tls
         self.revision = revision
         self.session: str | None = None
         self.extra: dict[str, str] = {}  # headers of every request
@@ -404,7 +428,7 @@ class Client:
     def post(self, body: object, **headers: str) -> Reply:
         """body: bytes as they are, anything else as JSON."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return exchange(self.port, "POST", "/mcp", data, self.headers(**headers))
+        return exchange(self.port, "POST", "/mcp", data, self.headers(**headers), tls=self.tls)
 
     def message(self, method: str, params: object = None, **more: object) -> dict[str, Any]:
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": next(self.ids), "method": method}
@@ -457,6 +481,19 @@ class Client:
         cell = int(self.run(code).data["execution_count"])
         wait_until(lambda: daemon.saved_upto(workspace) == cell, 30, f"cell {cell} is saved")
         return cell
+
+
+# ---- TLS ----
+
+
+def make_certificate(place: Path, name: str = "tls") -> tuple[Path, Path]:
+    """For localhost and 127.0.0.1, signed by itself: certificate and key."""
+    cert, key = place / f"{name}.pem", place / f"{name}.key"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext"]
+    command += ["subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1"]
+    subprocess.run([*command, "-keyout", key, "-out", cert], capture_output=True, check=True)
+    return cert, key
 
 
 # ---- pictures ----

@@ -683,7 +683,7 @@ def test_what_cannot_start_says_why(tmp_path: Path, shared: Daemon) -> None:
         ("PYTHON", "/bin/ls", 2, "{}: '/bin/ls' is not a Python interpreter"),
         ("PYTHON", "/usr/bin/yes", 2, "{}: '/usr/bin/yes' is not a Python interpreter"),
         ("PYTHON", str(bare), 2, "has no ipykernel: install it there"),
-        ("HOST", "0.0.0.0", 2, "{}=0.0.0.0 lets other machines run code here; set VIVARIUM_AN"),
+        ("HOST", "0.0.0.0", 2, "{}=0.0.0.0 lets other machines run code here; set VIVARIUM_TO"),
         ("HOST", "::", 2, "VIVARIUM_ANONYMOUS=1"),
         ("HOST", "127.0.0.1x", 2, "not an IP address"),
         ("HOST", "::1%nowhere", 2, "ANONYMOUS"),
@@ -692,6 +692,13 @@ def test_what_cannot_start_says_why(tmp_path: Path, shared: Daemon) -> None:
         ("WORKDIR", "/etc/passwd", 2, "{}: open the directory /etc/passwd: Not a directory"),
         ("STATE_DIR", str(tmp_path / "workspace" / "s"), 2, "{}: "),
         ("STATE_DIR", "/proc/none", 2, "{}: make /proc/none"),
+        ("USER_HEADER", "X-User", 2, "{}=X-User, but code in a kernel could"),
+        ("TOKEN", "short", 2, "{}: a token has at least 16 characters"),
+        ("TOKEN", "with blanks in between", 2, "{}: a token has"),
+        ("TOKENS_FILE", "/no/file", 2, "{}: read /no/file: No such file"),
+        ("TOKENS_FILE", "/dev/null", 2, "{}: /dev/null is not a file"),
+        ("TLS_CERT", "/no/cert", 2, "{} needs VIVARIUM_TLS_KEY beside it"),
+        ("TLS_KEY", "/no/key", 2, "{} needs VIVARIUM_TLS_CERT beside it"),
     ]:
         variable = f"VIVARIUM_{name}"
         flag = "--" + name.lower().replace("_", "-")

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import anyio
@@ -52,7 +53,7 @@ def read(client: Client, path: str) -> dict[str, str]:
     return dict(item)
 
 
-def stateless(client: Client, method: str, name: str = "", **params: object) -> dict[str, object]:
+def stateless(client: Client, method: str, name: str = "", **params: object) -> dict[str, Any]:
     """A request of 2026-07-28: its whole answer."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -366,10 +367,10 @@ def test_a_view_ends_with_who_asked_for_it(start: type_of_start) -> None:
         client.notify("notifications/cancelled", {"requestId": call["id"]})
         assert "cancelled" in str(held.result(20).messages())
         wait_until(lambda: daemon.health()["kernels"] == 0)
-        held = pool.submit(client.call, "read_text_file", path="a.xlsx")
+        again = pool.submit(client.call, "read_text_file", path="a.xlsx")
         wait_until(lambda: daemon.log_contains("viewer/k2: kernel process"))
         daemon.process.terminate()
-        assert "stopping" in held.result(20).text
+        assert "stopping" in again.result(20).text
         assert daemon.process.wait(25) == 0
 
 
@@ -393,8 +394,9 @@ def test_files_are_listed_the_newest_first_and_folders_after(client: Client, wor
 # ---- resources ----
 
 
-def pages_of(client: Client) -> list[list[dict[str, object]]]:
-    pages, cursor = [], None
+def pages_of(client: Client) -> list[list[dict[str, Any]]]:
+    pages: list[list[dict[str, Any]]] = []
+    cursor = None
     while True:
         result = client.request("resources/list", {"cursor": cursor} if cursor else {})
         pages.append(result["resources"])
@@ -564,6 +566,25 @@ def test_each_user_has_resources_of_their_own(start: type_of_start) -> None:
     with pytest.raises(RpcError) as caught:
         read(nobody, "mine")
     assert "X-User-ID" in caught.value.message
+
+
+def test_what_is_written_counts_against_the_quota(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_WORKSPACE_QUOTA": str(5 << 20)})
+    client = daemon.client()
+    (daemon.work / "there").write_bytes(os.urandom(2 << 20))
+    half = base64.b64encode(os.urandom(1 << 20)).decode()
+
+    def refused() -> bool:
+        result = client.call("write_file", path="more", content=half, encoding="base64")
+        assert not result.is_error or "VIVARIUM_WORKSPACE_QUOTA" in result.text
+        return result.is_error
+
+    for name in "abc":
+        client.call("write_file", path=name, content=half, encoding="base64")
+    wait_until(refused)
+    for entry in daemon.work.iterdir():
+        entry.unlink()
+    wait_until(lambda: not refused())
 
 
 # ---- what the product is for ----

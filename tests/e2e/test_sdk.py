@@ -1,5 +1,5 @@
 """A real client: the official Python SDK, in each of its modes, holds the conversation
-that the product is for.
+that the product is for; over plain HTTP, and over HTTPS with a token.
 """
 
 from __future__ import annotations
@@ -7,26 +7,61 @@ from __future__ import annotations
 import base64
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import mcp_types as types
 import pytest
-from harness import Client as PlainClient
-from harness import Daemon, png_size, wait_until
+from conftest import any_python, run_daemon
+from harness import Daemon, make_certificate, png_size, wait_until
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 MODES = ["auto", "legacy", "2026-07-28"]
 CSV = "month,region,GBP\n2026-01,north,120\n2026-01,south,95\n2026-02,north,132\n"
 
 
-def converse(url: str, mode: str, talk: Callable[[Client], Awaitable[None]]) -> None:
+def converse(daemon: Daemon, mode: str, talk: Callable[[Client], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with Client(url, mode=mode) as client:
-            await talk(client)
+        if not daemon.bearer:
+            async with Client(daemon.url, mode=mode) as client:
+                await talk(client)
+            return
+        headers = {"Authorization": f"Bearer {daemon.bearer}"}
+        async with httpx2.AsyncClient(
+            headers=headers, verify=daemon.tls or True, timeout=60
+        ) as http:
+            transport = streamable_http_client(daemon.url, http_client=http)
+            async with Client(transport, mode=mode) as client:
+                await talk(client)
 
     anyio.run(main)
+
+
+def start_secure(home: Path) -> Iterator[Daemon]:
+    cert, key = make_certificate(home)
+    yield from run_daemon(
+        home,
+        env={
+            "VIVARIUM_PYTHON": str(any_python()),
+            "VIVARIUM_TOKEN": "viv_for-the-sdk-to-send",
+            "VIVARIUM_TLS_CERT": str(cert),
+            "VIVARIUM_TLS_KEY": str(key),
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    yield from start_secure(tmp_path_factory.mktemp("secure"))
+
+
+@pytest.fixture(scope="module", params=["http", "https"])
+def door(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue("shared" if request.param == "http" else "secure")
 
 
 async def run(client: Client, code: str, **options: Any) -> types.CallToolResult:
@@ -43,6 +78,15 @@ def images_of(result: types.CallToolResult) -> list[bytes]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_conversation_of_the_product(live: Daemon, mode: str) -> None:
+    hold_the_conversation(live, mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_conversation_over_https_with_a_token(secure: Daemon, mode: str) -> None:
+    hold_the_conversation(secure, mode)
+
+
+def hold_the_conversation(live: Daemon, mode: str) -> None:
     (live.work / "sales.csv").write_text(CSV)
 
     async def talk(client: Client) -> None:
@@ -72,11 +116,11 @@ def test_the_conversation_of_the_product(live: Daemon, mode: str) -> None:
         assert "SIGKILL" in text_of(after)
         assert "restored" in text_of(after)
 
-    converse(live.url, mode, talk)
+    converse(live, mode, talk)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_slow_call_comes_as_a_stream_and_an_error_as_a_result(shared: Daemon, mode: str) -> None:
+def test_a_slow_call_comes_as_a_stream_and_an_error_as_a_result(door: Daemon, mode: str) -> None:
     async def talk(client: Client) -> None:
         slow = await run(client, "import time; time.sleep(0.7); 'slow'")
         assert "'slow'" in text_of(slow)
@@ -86,11 +130,11 @@ def test_a_slow_call_comes_as_a_stream_and_an_error_as_a_result(shared: Daemon, 
         refused = await client.call_tool("run_python", {})
         assert refused.is_error
 
-    converse(shared.url, mode, talk)
+    converse(door, mode, talk)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_calls_at_once_on_one_client(shared: Daemon, mode: str) -> None:
+def test_calls_at_once_on_one_client(door: Daemon, mode: str) -> None:
     async def talk(client: Client) -> None:
         await run(client, "at_once = set()")
 
@@ -103,12 +147,12 @@ def test_calls_at_once_on_one_client(shared: Daemon, mode: str) -> None:
                 group.start_soon(one, number)
         assert ": 10" in text_of(await run(client, "len(at_once)"))
 
-    converse(shared.url, mode, talk)
+    converse(door, mode, talk)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_cancelled_call_is_interrupted_and_the_variables_stay(shared: Daemon, mode: str) -> None:
-    begun = shared.work / f"sdk-begun-{mode}"
+def test_a_cancelled_call_is_interrupted_and_the_variables_stay(door: Daemon, mode: str) -> None:
+    begun = door.work / f"sdk-begun-{mode}"
 
     async def talk(client: Client) -> None:
         async with anyio.create_task_group() as group:
@@ -123,17 +167,16 @@ def test_a_cancelled_call_is_interrupted_and_the_variables_stay(shared: Daemon, 
         with anyio.fail_after(20):
             assert mode in text_of(await run(client, "sdk_kept"))
 
-    converse(shared.url, mode, talk)
+    converse(door, mode, talk)
 
 
-def test_both_eras_see_the_same_state(shared: Daemon) -> None:
-    plain = PlainClient(shared.port)
-    plain.initialize()
+def test_both_eras_see_the_same_state(door: Daemon) -> None:
+    plain = door.client()
     plain.run("from_legacy = 5")
 
     async def talk(client: Client) -> None:
         assert ": 5" in text_of(await run(client, "from_modern = 6; from_legacy"))
 
-    converse(shared.url, "2026-07-28", talk)
+    converse(door, "2026-07-28", talk)
     assert plain.run("from_modern").data["result"] == "6"
-    wait_until(lambda: shared.health()["calls"] == 0)
+    wait_until(lambda: door.health()["calls"] == 0)
