@@ -124,7 +124,8 @@ def drop_overrides() -> None:
 
 @as_root
 def test_what_only_the_kernel_may_read_is_refused_in_words(build: type_of_build) -> None:
-    client = build("U", before=drop_overrides).client()
+    daemon = build("U", before=drop_overrides)
+    client = daemon.client()
     client.run("import os; open('own', 'w').write('x'); os.chmod('own', 0o600)")
     client.run("os.mkdir('dir'); os.chmod('dir', 0o700)")
     read = client.call("read_text_file", path="own")
@@ -133,6 +134,7 @@ def test_what_only_the_kernel_may_read_is_refused_in_words(build: type_of_build)
     message = client.message("resources/read", {"uri": "workspace:///own"})
     assert "may not be read" in client.post(message).json()["error"]["message"]
     assert client.call("list_files").data["count"] == 1
+    daemon.kill()  # it may not remove all of its kernel's runtime directory either
 
 
 def test_nothing_outlives_a_kernel(build: type_of_build, tier: str) -> None:
