@@ -229,15 +229,22 @@ static void enter_landlock(const struct plan *plan)
 		.filter = (struct sock_filter *)(uintptr_t)filter_##name               \
 	}
 
-static void enter_filter(const struct plan *plan)
+static void enter(struct sock_fprog filter)
 {
-	struct sock_fprog filter = plan->tier == 'N'    ? FILTER(private)
-				   : !plan->no_internet ? FILTER(shared)
-				   : plan->port         ? FILTER(proxied)
-							: FILTER(offline);
-
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
 		fail("enter the filter of system calls");
+}
+
+static void enter_filters(const struct plan *plan)
+{
+	enter(FILTER(never));
+	if (plan->tier != 'U' &&
+	    !plan->all_modes) /* there it gives nobody more than its maker has */
+		enter(FILTER(set_id));
+	enter(plan->tier == 'N'    ? FILTER(private)
+	      : !plan->no_internet ? FILTER(shared)
+	      : plan->port         ? FILTER(proxied)
+				   : FILTER(offline));
 }
 
 void confine(const struct plan *plan)
@@ -251,7 +258,7 @@ void confine(const struct plan *plan)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fail("set no_new_privs");
 	enter_landlock(plan);
-	enter_filter(plan);
+	enter_filters(plan);
 }
 
 /* ---- limits ---- */

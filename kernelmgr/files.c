@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernelmgr/nolinks.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
 
@@ -51,21 +52,31 @@ static int make_dirs(const char *dir, struct err *err)
 	return 0;
 }
 
-int files_open(struct files **out, const char *dir, struct err *err)
+static int open_dir(struct files **out, const char *dir, bool links, struct err *err)
 {
 	owned(files_close) struct files *self = xcalloc(1, sizeof *self);
 	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-	self->fd = open(dir, flags);
+	self->fd = links ? open(dir, flags) : nolinks_open(dir, flags);
 	if (self->fd < 0 && errno == ENOENT) {
 		if (make_dirs(dir, err))
 			return -1;
-		self->fd = open(dir, flags);
+		self->fd = links ? open(dir, flags) : nolinks_open(dir, flags);
 	}
 	if (self->fd < 0)
 		return err_set(err, ERR_SYSTEM, "open the directory %s", dir);
 	*out = take(&self);
 	return 0;
+}
+
+int files_open(struct files **out, const char *dir, struct err *err)
+{
+	return open_dir(out, dir, true, err);
+}
+
+int files_open_real(struct files **out, const char *dir, struct err *err)
+{
+	return open_dir(out, dir, false, err);
 }
 
 void files_close(struct files **self)

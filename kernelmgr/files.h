@@ -35,6 +35,8 @@ struct files; /* opaque: an open workspace directory */
 
 /* Opens a workspace; what is missing of dir is created, mode 0700. */
 int files_open(struct files **out, const char *dir, struct err *err) must_check;
+/* The same, but fails if a part of the path is a link. */
+int files_open_real(struct files **out, const char *dir, struct err *err) must_check;
 void files_close(struct files **self);
 /* The directory, for fchdir() and the like.  Borrows until files_close(). */
 int files_fd(const struct files *self);

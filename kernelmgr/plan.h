@@ -2,9 +2,10 @@
  * plan - what the daemon tells a supervisor about the walls of its kernel: the first
  * message on the control socket, text, one item a line, words separated by tabs:
  *
- *   tier N|U|L|0       which walls (docs/security.md has the tiers)
+ *   tier N|U|L|0       which walls (SECURITY.md has the tiers)
  *   become UID GID     whom the kernel runs as; without: the daemon's own ids,
  *   appear UID GID     which look like these in it (tier N)
+ *   modes all          it may set the bits of set-id programs: it only copies
  *   net own|none       a network of its own (tier N); no internet sockets (U, L)
  *   port N             the one TCP port that may be connected to (U, L with net none)
  *   forwarder PATH     the program that carries connections to
@@ -56,7 +57,7 @@ struct plan_limit {
 
 struct plan { /* its texts lie in the text that it was read from */
 	char tier;
-	bool become, own_net, no_internet;
+	bool become, own_net, no_internet, all_modes;
 	uid_t uid, outer_uid;
 	gid_t gid, outer_gid;
 	long port; /* 0: none */

@@ -16,6 +16,7 @@
 #define VIEW_WORKDIR "/workspace"
 #define VIEW_RUNTIME "/run/kernel"
 #define VIEW_STORE "/run/state"
+#define VIEW_COPY "/copy"
 
 #define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -106,6 +107,8 @@ void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 		set(out->store, inside ? VIEW_STORE : kernel->store);
 		set(out->spool, inside ? VIEW_STORE "/spool" : kernel->spool);
 	}
+	if (kernel->copy)
+		set(out->copy, inside ? VIEW_COPY : kernel->copy);
 }
 
 /* ---- tier U ---- */
@@ -228,6 +231,8 @@ static void add_own(struct plan_text *self, const struct walls_kernel *kernel,
 	add(self, "rw", kernel->workdir, view->workdir);
 	add(self, "rw", kernel->runtime_dir, view->runtime_dir);
 	add(self, "rw", kernel->home, view->home);
+	if (kernel->copy)
+		add(self, "rw", kernel->copy, view->copy);
 	if (!kernel->store)
 		return;
 	for (size_t i = 0; i < COUNT_OF(parts); i++) {
@@ -270,6 +275,8 @@ int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
 	if (self->tier == 'N')
 		buf_printf(out, "%s\t%u\t%u\n", self->become ? "become" : "appear", id,
 			   id);
+	if (kernel->copy)
+		buf_text(out, "modes\tall\n");
 	add_network(self, out);
 	add_system(&text);
 	add_interpreter(&text);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,59 +36,37 @@ static void on_deadline(void *arg)
 	child_kill(((struct try *)arg)->child);
 }
 
-/* What the supervisor told: 0 if the program ran and ended well. */
-static int read_verdict(int control, struct err *err)
-{
-	char text[256];
-	ssize_t len;
-	int status;
-
-	while ((len = recv(control, text, sizeof text - 1, MSG_DONTWAIT)) > 0) {
-		text[len] = '\0';
-		if (strncmp(text, "failed ", 7) == 0)
-			return err_set(err, ERR_CONFIG, "%.200s", text + 7);
-		if (sscanf(text, "end %d", &status) == 1)
-			return status == 0 ? 0
-					   : err_set(err, ERR_CONFIG,
-						     "Python does not start behind it "
-						     "(wait status %d)",
-						     status);
-	}
-	return err_set(err, ERR_CONFIG, "nothing was heard of a kernel behind it");
-}
-
 /* Runs Python behind the walls of a plan. */
 static int run(const struct launch_paths *paths, char *const env[], const char *dir,
 	       const struct buf *plan, struct err *err)
 {
 	owned(loop_destroy) struct loop *loop = NULL;
-	owned(close_fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int control[2];
+	const struct walls_program program = {
+	    .plan = plan,
+	    .dir = dir,
+	    .argv = (const char *const[]){paths->python, "-c", "pass", NULL},
+	    .env = env,
+	    .output = -1,
+	};
+	struct walls_run run;
+	int status;
 
-	if (null < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
-		return err_set(err, ERR_SYSTEM, "open a socket");
-	owned(close_fd) int ours = control[0];
-	owned(close_fd) int theirs = control[1];
-	if (send(ours, plan->data, plan->size, MSG_NOSIGNAL) < 0)
-		return err_set(err, ERR_SYSTEM, "tell the plan");
 	if (loop_create(&loop, READ_SIZE, err) < 0)
 		return -1;
 	struct try try = {.loop = loop};
-	const struct launch what = {
-	    .argv = (const char *const[]){paths->supervisor, dir, paths->python, "-c",
-					  "pass", NULL},
-	    .env = (const char *const *)(uintptr_t)env,
-	    .fds = (const int[]){null, null, null, theirs, null, null, null},
-	    .fd_count = 7,
-	};
-	if (launch_child(&try.child, loop, &what, on_ended, &try, err) < 0)
+	if (walls_run(&run, loop, paths, &program, on_ended, &try, err) < 0)
 		return -1;
-	close_fd(&theirs);
+	owned(close_fd) int control = run.control;
+	try.child = run.child;
 	loop_timer_start(loop, &try.deadline, TRY_US, on_deadline, &try);
 	loop_run(loop);
 	loop_timer_stop(&try.deadline);
-	return read_verdict(ours, err);
+	if (walls_run_result(&run, &status, err) < 0)
+		return -1;
+	return status == 0 ? 0
+			   : err_set(err, ERR_CONFIG,
+				     "Python does not start behind it (wait status %d)",
+				     status);
 }
 
 static int make_dir(char out[PATH_MAX], const char *above, const char *name,

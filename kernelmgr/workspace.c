@@ -44,8 +44,8 @@ int workspace_create(struct workspace **out, struct workspace_place *place,
 	snprintf(self->name, sizeof self->name, "%s", name);
 	snprintf(self->dir, sizeof self->dir, "%s", dir);
 	if (state_home(self->home, place->stores.state_dir, name, err) < 0 ||
-	    files_open(&self->files, dir, err) < 0 || give_directories(self, err) < 0 ||
-	    saving_open(self, err) < 0)
+	    files_open_real(&self->files, dir, err) < 0 ||
+	    give_directories(self, err) < 0 || saving_open(self, err) < 0)
 		return err_wrap(err, "workspace %s", name);
 	journal_tell_lost(place->journal, name, self->saving.store != NULL,
 			  &self->notice);
