@@ -16,8 +16,12 @@ static void add_text(struct buf *out, const json_t *text)
 
 	if (json_is_string(text))
 		ansi_strip(out, json_string_value(text), json_string_length(text));
-	json_array_foreach(text, i, part) if (json_is_string(part))
-	    ansi_strip(out, json_string_value(part), json_string_length(part));
+	json_array_foreach(text, i, part)
+	{
+		if (json_is_string(part))
+			ansi_strip(out, json_string_value(part),
+				   json_string_length(part));
+	}
 }
 
 static void end_line(struct buf *out)
@@ -34,9 +38,11 @@ static void add_data(struct buf *out, const json_t *data)
 
 	add_text(out, json_object_get(data, "text/plain"));
 	end_line(out);
-	json_object_foreach((json_t *)(uintptr_t)data, type,
-			    value) if (strncmp(type, "text/", 5) != 0)
-	    buf_printf(out, "[%s]\n", type);
+	json_object_foreach((json_t *)(uintptr_t)data, type, value)
+	{
+		if (strncmp(type, "text/", 5) != 0)
+			buf_printf(out, "[%s]\n", type);
+	}
 }
 
 static void add_output(struct buf *out, const json_t *output)
@@ -73,7 +79,10 @@ static void add_cell(struct buf *out, const json_t *cell, size_t number)
 	end_line(out);
 	if (json_array_size(outputs))
 		buf_text(out, "--- output ---\n");
-	json_array_foreach(outputs, i, output) add_output(out, output);
+	json_array_foreach(outputs, i, output)
+	{
+		add_output(out, output);
+	}
 }
 
 bool notebook_text(struct buf *out, const json_t *notebook)
@@ -88,6 +97,9 @@ bool notebook_text(struct buf *out, const json_t *notebook)
 	buf_printf(out, "notebook of %zu cell%s, kernel %s\n", json_array_size(cells),
 		   plural_s(json_array_size(cells)),
 		   json_text(kernel, "name", "unknown"));
-	json_array_foreach(cells, i, cell) add_cell(out, cell, i + 1);
+	json_array_foreach(cells, i, cell)
+	{
+		add_cell(out, cell, i + 1);
+	}
 	return true;
 }

@@ -30,13 +30,12 @@ struct server {
 
 static const char instructions[] =
     "run_python keeps one live IPython kernel: variables, imports and functions stay "
-    "between calls, so build on them instead of repeating code. Files written to the "
-    "working directory stay too, are seen by list_files and read_text_file, and are "
-    "resources: workspace:///PATH. Each result ends with a footer that names what the "
-    "next call will find; one of the "
-    "first lines tells when the kernel was restarted and what was lost. Show figures "
-    "with "
-    "plt.show() or leave them open; they come back as images.";
+    "between calls, so build on them instead of repeating code. Files in the working "
+    "directory stay too: list_files, read_text_file and write_file work on them, and "
+    "they are resources, workspace:///PATH. Each result ends with a footer that names "
+    "what the next call will find; one of the first lines tells when the kernel was "
+    "restarted and what was lost. Show figures with plt.show() or leave them open; "
+    "they come back as images.";
 
 struct server *server_create(const struct config *config)
 {
