@@ -9,8 +9,8 @@
 #include "wire/mem.h"
 
 enum {
-	AT_ONCE = 2,                 /* in the daemon */
-	WHOLE_US = 60 * 1000 * 1000, /* for one view, the kernel's start included */
+	AT_ONCE = 4,                 /* in the daemon; one in a workspace */
+	WHOLE_US = 45 * 1000 * 1000, /* for one view, the kernel's start included */
 	SLACK = 4096,                /* characters that are no limit's matter */
 };
 
@@ -83,7 +83,7 @@ static void give_up(struct viewer *self, const char *words)
 
 static void on_deadline(void *arg)
 {
-	give_up(arg, "it takes longer than a minute; read parts of it with run_python");
+	give_up(arg, "it takes longer than 45 s; read parts of it with run_python");
 }
 
 void viewer_cancel(struct viewer *self)
@@ -173,13 +173,21 @@ static void on_last_words(const struct lastwords_rest *rest, void *arg)
 	(void)arg;
 }
 
-static int check_room(const struct workspace_place *place, struct err *err)
+static int check_room(const struct workspace *workspace, struct err *err)
 {
+	const struct workspace_place *place = workspace->place;
 	const struct viewer *viewer;
-	size_t count = 0;
+	size_t count = 0, own = 0;
 
 	LIST_FOREACH(viewer, &place->viewers, link)
-	count++;
+	{
+		count++;
+		own += viewer->workspace == workspace && viewer->done;
+	}
+	if (own)
+		return err_set(err, ERR_LIMIT,
+			       "another table is being read: call again when it is "
+			       "done");
 	if (count < AT_ONCE &&
 	    place->kernels_alive < (size_t)place->config->max_kernels)
 		return 0;
@@ -210,7 +218,7 @@ int viewer_start(struct viewer **out, struct workspace *workspace, const char *p
 					   .owner = workspace->owner,
 					   .cell = 1};
 
-	if (check_room(place, err) < 0)
+	if (check_room(workspace, err) < 0)
 		return -1;
 	struct viewer *self = xcalloc(1, sizeof *self);
 	const struct kernel_owner owner = {.ready = on_ready,
