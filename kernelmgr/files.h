@@ -61,7 +61,7 @@ struct files_text {
 	bool cut;           /* there is more in the file behind it */
 	uint64_t size;      /* bytes of the whole file */
 	uint64_t next;      /* offset of the character behind it */
-	const char *coding; /* of the file: "utf-8", "utf-16le"; see coding.h */
+	const char *coding; /* "utf-8", "utf-16le"; see coding.h */
 };
 
 /* Reads max_chars characters from the one at offset on, and no more bytes there than

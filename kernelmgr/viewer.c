@@ -143,13 +143,11 @@ static void on_message(enum kernel_channel channel, const struct jmsg *message,
 static void on_dead(const struct kernel_death *death, void *arg)
 {
 	struct viewer *self = arg;
-	owned(free_text) char *words =
-	    xasprintf("the kernel that read it %.150s", death->words);
 	struct err why;
 
 	self->kernel = NULL;
 	self->workspace->place->kernels_alive--;
-	err_set(&why, ERR_KERNEL, "%s", words);
+	err_set(&why, ERR_KERNEL, "the kernel that read it %.180s", death->words);
 	tell(self, NULL, &why);
 	workspace_pump(self->workspace);
 	destroy(self);
@@ -184,6 +182,8 @@ static int check_room(const struct workspace *workspace, struct err *err)
 		count++;
 		own += viewer->workspace == workspace && viewer->done;
 	}
+	if (workspace->draining)
+		return err_set(err, ERR_LIMIT, "Vivarium is stopping");
 	if (own)
 		return err_set(err, ERR_LIMIT,
 			       "another table is being read: call again when it is "

@@ -19,7 +19,7 @@ struct part { /* what is asked for, in characters */
 	size_t path_size, offset, max;
 };
 
-/* view: "text", or as what it is shown. */
+/* view: as what it is shown; "" for the text itself. */
 static void answer(struct tool_call *self, const struct part *part,
 		   const struct files_text *file, const char *view)
 {
@@ -32,14 +32,12 @@ static void answer(struct tool_call *self, const struct part *part,
 			   "call again with offset=%ju ...]",
 			   part->offset, (uintmax_t)file->next,
 			   view[0] ? " of this view" : "", (uintmax_t)file->next);
-	json_t *structure =
-	    json_pack("{so so sI sb sI ss}", "path",
-		      json_string_lossy(part->path, part->path_size), "text",
-		      json_string_lossy(buf_str(&file->text), file->text.size), "size",
-		      (json_int_t)file->size, "cut", file->cut, "next",
-		      (json_int_t)file->next, "encoding", file->coding);
-	if (view[0])
-		json_object_set_new(structure, "view", json_string(view));
+	json_t *structure = json_pack(
+	    "{so so sI sb sI ss* ss*}", "path",
+	    json_string_lossy(part->path, part->path_size), "text",
+	    json_string_lossy(buf_str(&file->text), file->text.size), "size",
+	    (json_int_t)file->size, "cut", file->cut, "next", (json_int_t)file->next,
+	    "encoding", file->coding, "view", view[0] ? view : NULL);
 	tool_finish(self, tool_result(self, buf_str(&text), text.size, structure));
 }
 
@@ -47,7 +45,7 @@ static void answer(struct tool_call *self, const struct part *part,
 static void answer_view(struct tool_call *self, const struct part *part,
 			const struct buf *whole, uint64_t size, const char *view)
 {
-	owned(files_text_finish) struct files_text file = {.size = size, .coding = ""};
+	owned(files_text_finish) struct files_text file = {.size = size};
 	size_t start = utf8_prefix(buf_str(whole), whole->size, part->offset);
 	size_t used =
 	    utf8_prefix(buf_str(whole) + start, whole->size - start, part->max);
