@@ -9,6 +9,7 @@
 #include "kernelmgr/kernel.h"
 #include "kernelmgr/proof.h"
 #include "kernelmgr/quota.h"
+#include "kernelmgr/viewer.h"
 #include "kernelmgr/workspace.h"
 #include "wire/buf.h"
 #include "wire/loop.h"

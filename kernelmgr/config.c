@@ -87,7 +87,7 @@ static const struct opt options[] = {
      .help = "Bytes of all saved states of a workspace; older ones go first. 0: twice "
 	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
     {"tools", OPT_TEXT, TEXT(tools),
-     .fallback = "run_python,undo,list_files,read_text_file",
+     .fallback = "run_python,undo,list_files,read_text_file,write_file",
      .help = "Tools offered, separated by commas; there are also restore, history, "
 	     "diff and branch."},
     {"walls", OPT_CHOICE, AT(walls),

@@ -225,6 +225,26 @@ void quota_forget(struct workspace *self, const struct call *call)
 		self->quota.waiting = NULL;
 }
 
+int quota_take(struct workspace *self, uint64_t size, struct err *err)
+{
+	struct quota *quota = &self->quota;
+	char limit[SIZE_TEXT];
+
+	if (!most(self))
+		return 0;
+	bool fits = !quota->over && quota->used + size <= most(self);
+	if (fits)
+		quota->used += size;
+	if (!quota->measuring)
+		measure(self);
+	size_text(limit, most(self));
+	return fits ? 0
+		    : err_set(err, ERR_LIMIT,
+			      "the workspace's files may take %s "
+			      "(VIVARIUM_WORKSPACE_QUOTA): delete some first",
+			      limit);
+}
+
 void quota_tell(const struct workspace *self, struct buf *out)
 {
 	buf_text(out, buf_str(&self->quota.words));

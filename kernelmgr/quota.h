@@ -15,6 +15,7 @@
 
 #include "kernelmgr/usage.h"
 #include "wire/buf.h"
+#include "wire/err.h"
 #include "wire/loop.h"
 
 struct workspace;
@@ -41,6 +42,9 @@ void quota_on_begin(struct workspace *workspace);
 void quota_on_end(struct workspace *workspace, struct call *call);
 /* The call wants to know no more. */
 void quota_forget(struct workspace *workspace, const struct call *call);
+/* A tool is to write size bytes: fails if they are over it, as far as is known, and
+ * counts them until the next measuring, which this begins. */
+int quota_take(struct workspace *workspace, uint64_t size, struct err *err) must_check;
 /* Adds the line about it, if it is over. */
 void quota_tell(const struct workspace *workspace, struct buf *out);
 

@@ -102,6 +102,14 @@ const struct files *workspace_files(const struct workspace *self)
 	return self->files;
 }
 
+int workspace_write(struct workspace *self, const char *path, size_t path_size,
+		    const void *data, size_t size, bool *created, struct err *err)
+{
+	if (quota_take(self, size, err) < 0)
+		return -1;
+	return files_write(self->files, path, path_size, data, size, created, err);
+}
+
 bool workspace_has_kernel(const struct workspace *self)
 {
 	return self->kernel != NULL;
@@ -446,6 +454,7 @@ void workspace_drain(struct workspace *self)
 
 	self->draining = true;
 	proof_yield(self->place);
+	viewer_drain(self);
 	for (call = TAILQ_FIRST(&self->calls); call; call = next) {
 		next = TAILQ_NEXT(call, link);
 		if (call->state < CALL_SENT)

@@ -118,7 +118,7 @@ static void read_by_tool(const struct files *files, const char *path,
 		if (read(fd, bytes, sizeof bytes - 1) >= 0)
 			judge(bytes);
 		close(fd);
-	} else if (files_read_text(files, path, strlen(path), 60, &text, &err) < 0) {
+	} else if (files_read_text(files, path, strlen(path), 0, 60, &text, &err) < 0) {
 		counts.refused++;
 	} else {
 		judge(buf_str(&text.text));

@@ -67,6 +67,21 @@ JSON = {
 }
 
 
+TEXT_FILE = "Größe \u20ac \U0001f600\r\n" * 3
+CODING = {
+    "utf-8": b"\0" + TEXT_FILE.encode(),
+    "utf-8 with a mark": b"\1" + TEXT_FILE.encode("utf-8-sig"),
+    "utf-16": b"\2" + TEXT_FILE.encode("utf-16"),
+    "utf-16 be": b"\3\xfe\xff" + TEXT_FILE.encode("utf-16-be"),
+    "utf-16 without a mark": b"\0" + TEXT_FILE[:6].encode("utf-16-le") * 4,
+    "utf-32": b"\0" + TEXT_FILE.encode("utf-32"),
+    "windows": b"\0" + TEXT_FILE[:8].encode("cp1252"),
+    "halves": b"\0\xff\xfe\x3d\xd8x\0\x00\xde\x3d\xd8\x00\xde\x3d",
+    "cut": b"\0caf\xe2\x82",
+    "binary": b"\0\x7fELF\2\1\1\0",
+}
+
+
 def rpc() -> dict[str, bytes]:
     def post(headers: list[str], **message: object) -> bytes:
         return "\n".join([*headers, json.dumps({"jsonrpc": "2.0", **message})]).encode()
@@ -260,6 +275,7 @@ def main() -> None:
         "session": SESSION,
         "image": image(),
         "zmtp": zmtp(),
+        "coding": CODING,
     }
     for driver, seeds in drivers.items():
         directory = HERE / "corpus" / driver
