@@ -3,7 +3,8 @@
 PY_TOOLS := .venv-dev/bin
 JOBS ?= $(shell nproc)
 
-.PHONY: help run build test bench soak demo tables check-style check-code fuzz classes plots memcheck format lock clean
+.PHONY: help run build test bench soak demo tables check-style check-code fuzz classes plots \
+	limits-v2 memcheck format lock clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -56,6 +57,12 @@ classes: ## which objects of which library come back after a restart (a large en
 	@$(PY_TOOLS)/uv pip sync -q --python .venv-classes/bin/python --require-hashes \
 	  tests/classes/requirements.txt
 	@$(PY_TOOLS)/python tests/classes/run.py --python .venv-classes/bin/python $(ARGS)
+
+limits-v2: ## the limits of kernels with control groups of version 2, in user-mode Linux (10 minutes)
+	@deploy/setup.sh test
+	@deploy/setup.sh uml
+	@$(MAKE) --no-print-directory build
+	@tests/uml/run
 
 plots: ## the list of results again, with the chart libraries of the extra `plots`
 	@deploy/setup.sh test

@@ -113,6 +113,7 @@ void call_destroy(struct call **self)
 	loop_timer_stop(&dead->deadline);
 	workspace_forget(dead->workspace, dead);
 	branch_drop(dead->workspace, dead);
+	quota_forget(dead->workspace, dead);
 	pictures_destroy(&dead->pictures);
 	json_decref(dead->back);
 	files_list_finish(&dead->wrote);
@@ -202,9 +203,13 @@ static void end_run(struct call *self, const char *why)
 	    0)
 		log_warn(self->workspace->name, "%s", err.msg);
 	files_diff(&self->before, &self->after, &self->wrote);
+	if (self->workspace->kernel)
+		kernel_tell_limits(self->workspace->kernel, &self->notice);
 	set_state(self, CALL_PICTURES, why);
 	leave_queue(self);
 	workspace_release(self->workspace, self);
+	self->measuring = true;
+	quota_on_end(self->workspace, self);
 	begin_pictures(self);
 }
 
@@ -246,6 +251,10 @@ static void judge(struct call *self)
 			     ? "Vivarium is stopping: the cell was interrupted.\n"
 			     : "Vivarium is stopping: the cell was interrupted "
 			       "and all variables are lost.\n");
+	else if (self->over_quota)
+		buf_text(&self->notice, "The cell wrote files over the quota and was "
+					"interrupted. The kernel lives: its variables "
+					"are kept.\n");
 	else if (self->end == CALL_CANCELLED)
 		buf_text(&self->notice, "Cancelled: the cell was interrupted. The "
 					"kernel lives: its variables are kept.\n");
@@ -263,9 +272,26 @@ static void judge(struct call *self)
 
 /* ---- pictures ---- */
 
+static void finish_with_all(struct call *self)
+{
+	if (!self->pictured || self->measuring)
+		return;
+	quota_tell(self->workspace, &self->notice);
+	finish(self, "all is there");
+}
+
 static void on_pictures_done(void *arg)
 {
-	finish(arg, "pictures done");
+	struct call *self = arg;
+
+	self->pictured = true;
+	finish_with_all(self);
+}
+
+void call_on_measured(struct call *self)
+{
+	self->measuring = false;
+	finish_with_all(self);
 }
 
 static bool is_wrote(const struct files_list *wrote, const char *path)
@@ -410,6 +436,7 @@ void call_send(struct call *self)
 	workspace->late = (struct clip){.limit = workspace->late.limit};
 	self->started_us = loop_now_us();
 	set_state(self, CALL_SENT, self->msg_id);
+	quota_on_begin(workspace);
 }
 
 static void interrupt(struct call *self, enum call_end end)
@@ -419,6 +446,14 @@ static void interrupt(struct call *self, enum call_end end)
 	set_state(self, CALL_INTERRUPTING,
 		  end == CALL_TIMED_OUT ? "timed out" : "cancelled");
 	kernel_interrupt(self->workspace->kernel);
+}
+
+void call_over_quota(struct call *self)
+{
+	if (self->state != CALL_SENT && self->state != CALL_RUNNING)
+		return;
+	self->over_quota = true;
+	interrupt(self, CALL_CANCELLED);
 }
 
 void call_cancel(struct call *self)
@@ -483,7 +518,9 @@ static void describe_death(struct call *self, const struct kernel_death *death)
 		buf_printf(notice,
 			   "%s after %lld s and did not yield to the interrupt for "
 			   "%lld s: the kernel was killed.",
-			   self->end == CALL_TIMED_OUT ? "Timed out" : "Cancelled",
+			   self->end == CALL_TIMED_OUT ? "Timed out"
+			   : self->over_quota          ? "Wrote files over the quota"
+						       : "Cancelled",
 			   self->interrupted_s,
 			   seconds_run(self) - self->interrupted_s);
 	else if (self->state == CALL_IDLED && death->requested)

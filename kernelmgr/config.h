@@ -36,6 +36,10 @@ struct config {
 	int64_t walls;          /* enum walls_asked */
 	int64_t network;        /* enum network */
 	char read_dirs[4096];   /* shown to all kernels; separated by ':' */
+	int64_t kernel_memory;  /* bytes; 0: no limit; CONFIG_AUTO: by the machine */
+	int64_t kernel_pids;    /* 0: no limit */
+	int64_t kernel_cpus;    /* thousandths of one; 0: all */
+	int64_t quota;          /* bytes of a workspace's files; 0: no limit */
 	int64_t queue_limit;    /* calls waiting in one workspace */
 	int64_t idle_timeout_s; /* 0: never */
 	int64_t max_kernels;
@@ -52,6 +56,8 @@ struct config {
 	uint64_t by_flag;    /* bit n: the n-th setting was given as a flag */
 	const char *operand; /* of the verb: --new-token's NAME; borrowed from argv */
 };
+
+enum { CONFIG_AUTO = -1 }; /* a number that is left to the program */
 
 /* When a cell's namespace is on disk: some time after the reply, before it, never. */
 enum durability { DURABILITY_IDLE, DURABILITY_ALWAYS, DURABILITY_OFF };

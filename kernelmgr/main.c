@@ -55,8 +55,8 @@ struct daemon {
 	struct filewatch tokens_watch, tls_watch;
 	char **kernel_env;
 	struct loop *loop;
-	void *zmq;
 	struct walls walls;
+	struct limits limits;
 	struct workspace_place place;
 	struct workspaces *workspaces;
 	struct journal *journal;
@@ -260,7 +260,6 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 	    header_check(self->loop, err) < 0)
 		return -1;
 	self->kernel_env = launch_env(self->paths.python, env);
-	self->zmq = zsock_context_create();
 	launch_adopt_orphans();
 	if (open_directories(self, err) < 0 ||
 	    walls_decide(&self->walls, &self->config, &self->paths, self->kernel_env,
@@ -268,12 +267,13 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 	    config_check_users(&self->config, walls_apart(&self->walls), err) < 0 ||
 	    watch_signals(self, err) < 0)
 		return -1;
+	limits_open(&self->limits, self->loop, &self->config, &self->walls);
 	self->place.config = &self->config;
 	self->place.journal = self->journal;
 	self->place.kernels = (struct kernel_place){.loop = self->loop,
-						    .zmq = self->zmq,
 						    .paths = &self->paths,
 						    .walls = &self->walls,
+						    .limits = &self->limits,
 						    .env = self->kernel_env,
 						    .runtime_dir = self->runtime_dir};
 	plan_stores(self);
@@ -297,11 +297,11 @@ static void finish(struct daemon *self)
 	if (self->streamable)
 		streamable_destroy(&self->streamable);
 	workspaces_destroy(&self->workspaces);
+	limits_close(&self->limits);
 	journal_close(&self->journal);
 	sessions_close(&self->sessions);
 	loop_destroy(&self->loop);
 	http_destroy(&self->http);
-	zsock_context_destroy(&self->zmq);
 	if (self->runtime_dir[0])
 		state_runtime_close(self->runtime_dir, &self->runtime_lock);
 	close_fd(&self->state_lock);
@@ -357,6 +357,7 @@ static int serve(struct daemon *self, char *const env[])
 		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
 	warn_of_settings(&self->config);
 	walls_log(&self->walls);
+	limits_log(&self->limits);
 	bool v6 = strchr(self->config.host, ':') != NULL;
 	log_info("vivarium", "ready http%s://%s%s%s:%d/mcp",
 		 self->config.tls_cert[0] ? "s" : "", v6 ? "[" : "", self->config.host,

@@ -18,6 +18,7 @@ cells       which cell bound which name
 snapshot/   the namespace kept on disk, and back
 unsaved     where it cannot be
 moved       what came back in a branch
+view        tables that only a library can read, as text
 census      threads and child processes
 leaving     how the process ends
 """
