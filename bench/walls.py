@@ -35,12 +35,16 @@ class Users:
     """One connection; each call names its user."""
 
     def __init__(self, daemon: Daemon) -> None:
+        self.secret = daemon.secret
         self.connection = Connection(daemon.port)
-        self.connection.initialize(X_User_ID="first")
+        self.connection.initialize(**self.named("first"))
+
+    def named(self, user: str) -> dict[str, str]:
+        return {"X_User_ID": user, "X_Vivarium_Proxy_Secret": self.secret}
 
     def run(self, user: str, code: str) -> float:
         """The seconds that it took."""
-        request = self.connection.cell(code, X_User_ID=user)
+        request = self.connection.cell(code, **self.named(user))
         start = time.perf_counter()
         _, body = self.connection.exchange(request)
         took = time.perf_counter() - start
@@ -98,7 +102,7 @@ def measure_burning(start: start_of_daemon, program: Path, place: Path) -> Secti
 
 
 def end_kernels(daemon: Daemon, users: Users, user: str) -> None:
-    request = users.connection.cell("exit()", X_User_ID=user)
+    request = users.connection.cell("exit()", **users.named(user))
     users.connection.exchange(request)
     wait_until(lambda: daemon.health()["kernels"] == 0, 20)
 

@@ -27,6 +27,7 @@ struct call {
 	char msg_id[JMSG_ID_SIZE];
 	unsigned long long cell;
 	uint64_t noted;       /* its number in the journal */
+	int restarts;         /* kernels that ended before its code began */
 	bool recycled;        /* the old kernel has been sent away */
 	bool looking, looked; /* the store was asked whether it can go back, and can */
 	bool going;           /* the store was asked to go back */
@@ -61,7 +62,11 @@ struct saving {              /* what saving.c keeps for a workspace */
 	long long began; /* the cell after which the present kernel's beginning was */
 	long long kept;  /* the same of what the store has */
 	bool untold;     /* the present kernel restored a state, and no reply said so */
-	int failures;    /* kernels that died restoring, one after the other */
+	int adopting; /* generations that the store was told of and has not answered */
+	/* What the present kernel has had said of it: code in it can tell us anything.
+	 */
+	int damages, refusals;
+	int failures; /* kernels that died restoring, one after the other */
 	char culprit[KERNEL_NAME_SIZE]; /* the name that the last of them was at */
 };
 

@@ -103,6 +103,7 @@ static int run_probe(const char *python, char *const env[], bool imports, char *
 	    .argv = (const char *const[]){python, "-c", probe, imports ? "all" : NULL,
 					  NULL},
 	    .env = (const char *const *)(uintptr_t)kernel_env,
+	    .cwd = "/", /* Python imports from there: not from where code writes */
 	    .fds = (const int[]){null, output, output},
 	    .fd_count = 3,
 	};

@@ -61,7 +61,8 @@ static const struct opt options[] = {
      .help = "Characters kept of each of stdout and stderr: the first 1000 and the "
 	     "tail."},
     {"result-limit", OPT_INT, AT(result_limit), 262144, 16777216, .fallback = "4194304",
-     .help = "Bytes of one whole answer; its text is at most a quarter."},
+     .help = "Bytes of one whole answer; its text is at most three quarters; pictures "
+	     "shrink first."},
     {"max-images", OPT_INT, AT(max_images), 0, 32, .fallback = "4",
      .help = "Pictures returned by one call; 0 for models that cannot see."},
     {"max-image-side", OPT_INT, AT(max_image_side), 16, 8192, .fallback = "1280",
@@ -587,7 +588,7 @@ void config_real_path(char out[PATH_MAX], const char *path)
 
 size_t config_output_chars(const struct config *self)
 {
-	int64_t room = self->result_limit / 4 / (4 * 2 * 6);
+	int64_t room = self->result_limit / 4 * 3 / (4 * 2 * 6);
 
 	return (size_t)(self->output_limit < room ? self->output_limit : room);
 }

@@ -120,8 +120,8 @@ void config_hide_secrets(char *const argv[], char *const env[]);
 void config_real_path(char out[PATH_MAX], const char *path);
 
 /* Characters of one stream that are kept: the output limit, or less where a small
- * result limit makes it so: a text part is at most a quarter of the result, holds four
- * streams, twice (text and structure), at up to 6 bytes a character. */
+ * result limit makes it so: a text part is at most three quarters of the result, holds
+ * four streams, twice (text and structure), at up to 6 bytes a character. */
 size_t config_output_chars(const struct config *self);
 /* Bytes of one saved namespace at most: the setting, else 4 GiB or a quarter of what is
  * free where dir is, whichever is less. */

@@ -98,18 +98,27 @@ int proxy_find(struct proxy *out, char *const env[], struct err *err)
 	return 0;
 }
 
+/* "localhost" is often the address of version 6 first, where few proxies listen. */
 void proxy_resolve(struct proxy *self)
 {
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	static const int families[] = {AF_INET, AF_INET6};
 	char address[PROXY_HOST_SIZE];
 	struct addrinfo *found;
 
-	if (getaddrinfo(self->host, NULL, &hints, &found) != 0)
-		return;
-	if (getnameinfo(found->ai_addr, found->ai_addrlen, address, sizeof address,
-			NULL, 0, NI_NUMERICHOST) == 0)
-		memcpy(self->host, address, sizeof address);
-	freeaddrinfo(found);
+	for (size_t i = 0; i < COUNT_OF(families); i++) {
+		const struct addrinfo hints = {.ai_family = families[i],
+					       .ai_socktype = SOCK_STREAM};
+
+		if (getaddrinfo(self->host, NULL, &hints, &found) != 0)
+			continue;
+		bool known = getnameinfo(found->ai_addr, found->ai_addrlen, address,
+					 sizeof address, NULL, 0, NI_NUMERICHOST) == 0;
+		freeaddrinfo(found);
+		if (known) {
+			memcpy(self->host, address, sizeof address);
+			return;
+		}
+	}
 }
 
 int proxy_env(const struct proxy *self, char *env[PROXY_VARIABLES])

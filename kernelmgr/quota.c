@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "kernelmgr/call_impl.h"
-#include "wire/json.h"
 #include "wire/log.h"
 #include "wire/words.h"
 
 enum {
-	EVERY_US = 1000 * 1000, /* while a cell runs */
-	REST_TIMES = 10,        /* as seldom while only its children do */
+	EVERY_US = 1000 * 1000,     /* while a cell runs */
+	REST_US = 10 * 1000 * 1000, /* while none does, at first */
+	REST_MAX_US = 320 * 1000 * 1000,
 	COST_TIMES = 20, /* a measuring may take this part of the time between two */
 	PATIENCE_US = 1000 * 1000, /* of an answer that waits for a measuring */
 	MORE_PART = 10,            /* of the quota, before the next interrupt */
@@ -24,25 +24,30 @@ static uint64_t most(const struct workspace *self)
 	return (uint64_t)self->place->config->quota;
 }
 
-/* Threads or processes of cells that are over still run in the kernel. */
-static bool has_background(const struct workspace *self)
+/* While no cell runs, something may that a cell left: looked at less and less often as
+ * long as nothing changes. */
+static int64_t rest_us(struct quota *quota)
 {
-	return self->kernel && (json_count_of(self->summary, "children") ||
-				json_count_of(self->summary, "threads"));
+	int64_t wait_us = quota->rest_us ? quota->rest_us : REST_US;
+
+	quota->rest_us = wait_us * 2 < REST_MAX_US ? wait_us * 2 : REST_MAX_US;
+	return wait_us;
 }
 
 static void plan_tick(struct workspace *self, int64_t took_us)
 {
-	bool runs = workspace_running(self) != NULL;
-	int64_t wait_us = runs ? EVERY_US : REST_TIMES * EVERY_US;
+	struct quota *quota = &self->quota;
+	int64_t wait_us = EVERY_US;
 
+	loop_timer_stop(&quota->tick);
+	if (!self->kernel)
+		return;
+	if (!workspace_running(self))
+		wait_us = rest_us(quota);
 	if (wait_us < COST_TIMES * took_us)
 		wait_us = COST_TIMES * took_us;
-	if (runs || has_background(self))
-		loop_timer_start(self->place->kernels.loop, &self->quota.tick, wait_us,
-				 on_tick, self);
-	else
-		loop_timer_stop(&self->quota.tick);
+	loop_timer_start(self->place->kernels.loop, &quota->tick, wait_us, on_tick,
+			 self);
 }
 
 /* ---- what was found ---- */
@@ -80,6 +85,8 @@ static void stop_writing(struct workspace *self)
 		call_over_quota(call);
 		return;
 	}
+	if (!self->kernel || kernel_state(self->kernel) != KERNEL_IDLE)
+		return;
 	buf_text(&self->notice, "What earlier cells had left running went on writing "
 				"files over the quota, so the kernel was stopped; this "
 				"call runs in a new one.\n");
@@ -92,6 +99,8 @@ static void take_found(struct workspace *self, const struct usage_found *found,
 	struct quota *quota = &self->quota;
 	uint64_t limit = most(self);
 
+	if (found->bytes != quota->used)
+		quota->rest_us = REST_US;
 	quota->used = found->bytes;
 	if (found->unclear[0] && quota->used <= limit)
 		quota->used = limit + 1;
@@ -102,7 +111,7 @@ static void take_found(struct workspace *self, const struct usage_found *found,
 	if (quota->used <= quota->ceiling)
 		return;
 	quota->ceiling = quota->used + limit / MORE_PART;
-	if (watching && (workspace_running(self) || has_background(self)))
+	if (watching)
 		stop_writing(self);
 }
 
@@ -147,9 +156,8 @@ static void measure(struct workspace *self)
 {
 	struct quota *quota = &self->quota;
 	const struct kernel_place *place = &self->place->kernels;
-	struct usage_place places[USAGE_PLACES_MAX] = {{self->dir, ""},
-						       {self->home, "~"}};
-	size_t count = 2;
+	struct usage_place places[USAGE_PLACES_MAX] = {{self->home, "~"}};
+	size_t count = 1;
 	struct err err;
 
 	if (self->kernel) {
@@ -159,8 +167,9 @@ static void measure(struct workspace *self)
 		count++;
 	}
 	quota->began_us = loop_now_us();
-	if (usage_start(&quota->measuring, place->loop, place->paths, places, count,
-			on_found, self, &err) == 0)
+	if (usage_start(&quota->measuring, place->loop, place->paths,
+			files_fd(self->files), places, count, on_found, self,
+			&err) == 0)
 		return;
 	log_warn(self->name, "measure its files: %s", err.msg);
 	answer(self);
@@ -200,6 +209,7 @@ void quota_on_end(struct workspace *self, struct call *call)
 		return;
 	}
 	answer(self); /* of an earlier call, if it has waited for so long */
+	quota->rest_us = REST_US;
 	quota->waiting = call;
 	loop_timer_start(self->place->kernels.loop, &quota->patience, PATIENCE_US,
 			 on_patience, self);

@@ -25,6 +25,7 @@ struct quota {                   /* of one workspace */
 	struct usage *measuring; /* NULL: none is under way */
 	int64_t began_us;        /* the measuring */
 	struct loop_timer tick, patience;
+	int64_t rest_us;      /* until the next look, while no cell runs */
 	struct call *waiting; /* for a measuring that begins after its end; borrowed */
 	bool stale;           /* the one under way began before that */
 	uint64_t used;

@@ -86,8 +86,8 @@ static void on_late(void *arg)
 }
 
 int usage_start(struct usage **out, struct loop *loop, const struct launch_paths *paths,
-		const struct usage_place *places, size_t count, usage_fn *done,
-		void *arg, struct err *err)
+		int workspace, const struct usage_place *places, size_t count,
+		usage_fn *done, void *arg, struct err *err)
 {
 	const char *argv[2 + 2 * USAGE_PLACES_MAX] = {paths->usage};
 	const char *const env[] = {NULL};
@@ -104,7 +104,7 @@ int usage_start(struct usage **out, struct loop *loop, const struct launch_paths
 	const struct launch what = {
 	    .argv = argv,
 	    .env = env,
-	    .fds = (const int[]){null, self->answer, null},
+	    .fds = (const int[]){workspace, self->answer, null},
 	    .fd_count = 3,
 	};
 	if (launch_child(&self->child, loop, &what, on_ended, self, err) < 0)

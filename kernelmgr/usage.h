@@ -14,10 +14,10 @@
 #include "wire/err.h"
 #include "wire/loop.h"
 
-enum { USAGE_PLACES_MAX = 3 };
+enum { USAGE_PLACES_MAX = 2 }; /* besides the workspace */
 
 struct usage_place {
-	const char *dir;
+	const char *dir;   /* nobody else can put a link in its way */
 	const char *shown; /* what the names in it begin with; "" nothing */
 };
 
@@ -32,9 +32,10 @@ struct usage; /* one that is under way */
 /* found is NULL if nothing could be found out; it and the usage are gone after. */
 typedef void usage_fn(const struct usage_found *found, void *arg);
 
+/* workspace: an open directory; its names are shown as they are. */
 int usage_start(struct usage **out, struct loop *loop, const struct launch_paths *paths,
-		const struct usage_place *places, size_t count, usage_fn *done,
-		void *arg, struct err *err) must_check;
+		int workspace, const struct usage_place *places, size_t count,
+		usage_fn *done, void *arg, struct err *err) must_check;
 /* done() will not come. */
 void usage_destroy(struct usage **self);
 

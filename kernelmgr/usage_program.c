@@ -4,11 +4,12 @@
  * walks what a kernel may be changing meanwhile: follows no link, leaves no file
  * system, and is bounded in entries, depth and time.
  *
- * usage: vivarium-usage DIRECTORY SHOWN [DIRECTORY SHOWN]...
- * Writes to standard output: "BYTES WHY" with WHY one of "all" (nothing was left out),
- * "late" (it took too long: there may be more), "many" (too many, or too deep),
- * "closed" (some may not be entered); then the largest files, "BYTES SHOWN/PATH" each,
- * with control characters as "?".
+ * usage: vivarium-usage [DIRECTORY SHOWN]...
+ * Descriptor 0 is the workspace, measured besides: by its path it could be another
+ * directory by now.  Writes to standard output: "BYTES WHY" with WHY one of "all"
+ * (nothing was left out), "late" (it took too long: there may be more), "many" (too
+ * many, or too deep), "closed" (some may not be entered); then the largest files,
+ * "BYTES SHOWN/PATH" each, with control characters as "?".
  */
 #include <dirent.h>
 #include <errno.h>
@@ -151,15 +152,15 @@ static void look_at(int above, const char *name, dev_t device)
 		go_down(above, name);
 }
 
-static void measure(const char *path, const char *shown)
+/* Of a directory below another, or of that itself. */
+static void measure(int above, const char *path, const char *shown)
 {
 	struct dirent *entry;
 	struct stat st;
 
 	snprintf(walk.path, sizeof walk.path, "%s%s", shown, shown[0] ? "/" : "");
-	if (stat(path, &st) < 0)
+	if (!enter(above, path, 0) || fstat(dirfd(levels[0].directory), &st) < 0)
 		return; /* it is gone */
-	enter(AT_FDCWD, path, 0);
 	while (depth > 0) {
 		struct level *level = &levels[depth - 1];
 
@@ -177,8 +178,9 @@ static void measure(const char *path, const char *shown)
 int main(int argc, char **argv)
 {
 	walk.until = now() + SECONDS_MAX;
+	measure(STDIN_FILENO, ".", "");
 	for (int i = 1; i + 1 < argc; i += 2)
-		measure(argv[i], argv[i + 1]);
+		measure(AT_FDCWD, argv[i], argv[i + 1]);
 	printf("%llu %s\n", (unsigned long long)walk.bytes, reasons[walk.why]);
 	for (int i = 0; i < LARGEST && largest[i].bytes; i++) {
 		for (char *c = largest[i].path; *c; c++)

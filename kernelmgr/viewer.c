@@ -63,7 +63,7 @@ static void conclude(struct viewer *self)
 
 	kernel_kill(self->kernel);
 	if (!outputs->error_name) {
-		clip_render(&outputs->out, &text);
+		outputs_out(outputs, &text);
 		tell(self, &text, NULL);
 		return;
 	}

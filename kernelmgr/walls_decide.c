@@ -188,9 +188,22 @@ static void note_failure(struct walls *self, char tier, const struct err *err)
 		 tier, err->msg);
 }
 
+/* Why nothing could be tried; says nothing of what this machine allows.  A full disk,
+ * which a kernel of the last daemon may have filled, must not lower the walls. */
+static bool is_passing(const struct err *err)
+{
+	static const int reasons[] = {ENOSPC, EDQUOT, ENOMEM, EMFILE,
+				      ENFILE, EAGAIN, EIO,    EROFS};
+
+	for (size_t i = 0; i < COUNT_OF(reasons); i++)
+		if (err->kind == ERR_SYSTEM && err->os == reasons[i])
+			return true;
+	return false;
+}
+
 /* The best candidate that is asked for and works; tier 0 if there is none. */
-static void find_tier(struct walls *self, char *const env[], const char *runtime_dir,
-		      const char *state_dir)
+static int find_tier(struct walls *self, char *const env[], const char *runtime_dir,
+		     const char *state_dir, struct err *out)
 {
 	static const struct candidate candidates[] = {
 	    {'N', true}, {'N', false}, {'U', true}, {'L', false}};
@@ -204,12 +217,17 @@ static void find_tier(struct walls *self, char *const env[], const char *runtime
 			continue;
 		if (try_candidate(self, candidate, env, runtime_dir, state_dir, &err) ==
 		    0)
-			return;
+			return 0;
 		owners_close(&self->owners);
+		if (is_passing(&err)) {
+			*out = err;
+			return err_wrap(out, "try tier %c", candidate->tier);
+		}
 		note_failure(self, candidate->tier, &err);
 	}
 	self->tier = '0';
 	self->become = false;
+	return 0;
 }
 
 int walls_decide(struct walls *out, const struct config *config,
@@ -223,7 +241,8 @@ int walls_decide(struct walls *out, const struct config *config,
 		return network_settle(out, err);
 	if (make_dir(out->identity, runtime_dir, "identity", err) < 0)
 		return -1;
-	find_tier(out, env, runtime_dir, state_dir);
+	if (find_tier(out, env, runtime_dir, state_dir, err) < 0)
+		return -1;
 	if (out->tier == '0' && config->walls != WALLS_AUTO)
 		return err_set(err, ERR_CONFIG, "%s cannot be kept here: %.180s",
 			       config_name(config, "walls"), out->why);

@@ -15,7 +15,8 @@
 
 enum {
 	NAMES_LISTED = 12,
-	NAME_SHOWN = 64, /* characters of one */
+	NAME_SHOWN = 64,  /* characters of one */
+	RESTARTS_MAX = 3, /* of one call, whose code may be what ends its kernels */
 };
 
 static void pump(void *arg);
@@ -219,18 +220,20 @@ static void on_last_words(const struct lastwords_rest *rest, void *arg)
 {
 	struct workspace *self = arg;
 	struct call *call = workspace_running(self);
-	struct clip *to = &self->late;
 	owned(buf_finish) struct buf text = {0};
 
-	if (call)
-		to = rest->is_err ? &call->outputs.err : &call->outputs.out;
 	if (rest->lost)
 		buf_printf(&text,
 			   "\n[... %llu byte%s of output went with the kernel ...]\n",
 			   (unsigned long long)rest->lost, plural_s(rest->lost));
 	utf8_clean(&text, rest->text, rest->size);
-	clip_add(to, buf_str(&text), text.size);
-	to->total += (size_t)rest->lost; /* those that are left out count too */
+	if (call) {
+		outputs_add_rest(&call->outputs, rest->is_err, buf_str(&text),
+				 text.size, (size_t)rest->lost);
+		return;
+	}
+	clip_add(&self->late, buf_str(&text), text.size);
+	self->late.total += (size_t)rest->lost; /* what is left out counts too */
 }
 
 /* Tells the next call what became of the kernel that it would have expected. */
@@ -266,7 +269,7 @@ static void on_dead(const struct kernel_death *death, void *arg)
 	if (!self->draining) /* else the next daemon has to tell it */
 		journal_gone(self->place->journal, self->name);
 	if (call && call->state == CALL_SENT &&
-	    !kernel_has_begun(death, call->msg_id)) {
+	    !kernel_has_begun(death, call->msg_id) && call->restarts++ < RESTARTS_MAX) {
 		note_death(self, death);
 		self->cells = call->cell - 1; /* that number was not used */
 		call->cell = 0;

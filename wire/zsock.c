@@ -191,38 +191,47 @@ void zsock_destroy(struct zsock **self)
 
 /* ---- receiving ---- */
 
-/* Reads on until a message is whole; false if none is yet, or the connection ended. */
-static bool fetch(struct zsock *self)
+/* Takes what was read into the message; true when that is whole. */
+static bool take_read(struct zsock *self)
 {
 	size_t used;
 
-	for (;;) {
-		if (self->taken < self->read.size) {
-			self->whole =
-			    zmtp_read(&self->in, self->read.data + self->taken,
-				      self->read.size - self->taken, &used);
-			self->taken += used;
-			send_queue(self);
-			if (self->whole)
-				return true;
-		}
-		if (self->in.state == ZMTP_BROKEN || !self->watch)
-			break;
-		self->read.size = self->taken = 0;
-		ssize_t len = recv(self->fd, buf_reserve(&self->read, READ_SIZE),
-				   READ_SIZE, MSG_DONTWAIT);
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len < 0 && errno == EAGAIN) {
-			buf_finish(&self->read);
-			return false;
-		}
-		if (len <= 0)
-			break;
+	if (self->taken == self->read.size)
+		return false;
+	self->whole = zmtp_read(&self->in, self->read.data + self->taken,
+				self->read.size - self->taken, &used);
+	self->taken += used;
+	send_queue(self);
+	return self->whole;
+}
+
+/* Reads more, all before having been taken; false if there is nothing yet, or no more.
+ */
+static bool read_more(struct zsock *self)
+{
+	ssize_t len = 0;
+
+	self->read.size = self->taken = 0;
+	if (self->in.state != ZMTP_BROKEN && self->watch)
+		len = recv(self->fd, buf_reserve(&self->read, READ_SIZE), READ_SIZE,
+			   MSG_DONTWAIT);
+	if (len > 0)
 		self->read.size = (size_t)len;
-	}
-	end(self);
-	return false;
+	else if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		buf_finish(&self->read);
+	else
+		end(self);
+	return len > 0;
+}
+
+/* True when a message is whole.  Where its turn ends before, all that was read is
+ * taken, and what lies in the socket wakes us again. */
+static bool fetch(struct zsock *self, int64_t end_us)
+{
+	while (!take_read(self))
+		if (loop_now_us() >= end_us || !read_more(self))
+			return false;
+	return true;
 }
 
 static void dispatch(void *arg)
@@ -234,12 +243,12 @@ static void dispatch(void *arg)
 		return; /* already on the stack */
 	self->gone = &gone;
 	int64_t end_us = loop_now_us() + TURN_US;
-	bool more = self->whole || fetch(self);
+	bool more = self->whole || fetch(self, end_us);
 	while (more && loop_now_us() < end_us) {
 		self->readable(self, self->arg);
 		if (gone)
 			return;
-		more = self->whole || fetch(self);
+		more = self->whole || fetch(self, end_us);
 	}
 	self->gone = NULL;
 	if (more)

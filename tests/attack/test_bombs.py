@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from conftest import any_python, run_daemon
-from harness import BUILD, PNG_MAGIC, Client, Daemon, read_proc
+from harness import BUILD, PNG_MAGIC, Client, Daemon, read_proc, wait_until
 from world import loading
 
 HERE = Path(__file__).parent
@@ -180,6 +180,11 @@ def test_a_spoilt_reply_ends_its_call_and_the_next_one_works(
     assert client.run("1 + 1").data["result"] == "2"
 
 
+def until_it_is_through(client: Client) -> None:
+    """The kernel's own broadcasts come behind what it was made to send."""
+    wait_until(lambda: client.run("1 + 1").data["result"] == "2", 45)
+
+
 @pytest.mark.parametrize("parts", ["[b'x' * 4_000_000] * 60", "[b'x'] * 300_000"])
 def test_a_message_of_endless_parts_takes_no_memory(
     daemon: Daemon, client: Client, parts: str
@@ -194,9 +199,9 @@ def test_a_message_of_endless_parts_takes_no_memory(
     )
     assert result.exit_code == 0
     assert "after" in result.text or "may be missing" in result.text
+    until_it_is_through(client)
     # As much as one message may have, and what its buffer grew by.
     assert peak.grown_kb() < 200_000
-    assert client.run("1 + 1").data["result"] == "2"
 
 
 def test_messages_wait_in_the_kernel_that_sends_them(daemon: Daemon, client: Client) -> None:
@@ -210,6 +215,7 @@ def test_messages_wait_in_the_kernel_that_sends_them(daemon: Daemon, client: Cli
     )
     assert result.exit_code == 0
     assert "after" in result.text or "may be missing" in result.text
+    until_it_is_through(client)
     assert peak.grown_kb() < 200_000
 
 

@@ -143,7 +143,7 @@ CASE(a_small_result_limit_lowers_the_output_limit)
 
 	assert_int_equal(load(&config, &err, ARGS(T("--result-limit=262144")), ARGS()),
 			 0);
-	assert_int_equal(config_output_chars(&config), 262144 / 4 / 48);
+	assert_int_equal(config_output_chars(&config), 262144 / 4 * 3 / 48);
 }
 
 static int load_one(struct config *config, const char *first, const char *second)

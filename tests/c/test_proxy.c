@@ -106,8 +106,13 @@ CASE(a_name_becomes_an_address)
 	struct proxy proxy = {.host = "localhost", .port = 1};
 
 	proxy_resolve(&proxy);
-	assert_true(strcmp(proxy.host, "127.0.0.1") == 0 ||
-		    strcmp(proxy.host, "::1") == 0);
+	assert_string_equal(proxy.host, "127.0.0.1");
+	proxy = (struct proxy){.host = "::1", .port = 1};
+	proxy_resolve(&proxy);
+	assert_string_equal(proxy.host, "::1");
+	proxy = (struct proxy){.host = "nowhere.invalid", .port = 1};
+	proxy_resolve(&proxy);
+	assert_string_equal(proxy.host, "nowhere.invalid");
 }
 
 RUN(cmocka_unit_test(what_is_a_proxy_is_read),

@@ -383,6 +383,37 @@ static void never(struct zsock *s, void *arg)
 	fail_msg("a message came");
 }
 
+/* Frames of one message, until nobody takes them. */
+static void *send_without_end(void *arg)
+{
+	static const char frame[2 + 255] = {1, (char)255};
+	owned(buf_finish) struct buf greeting = {0};
+	const int *peer = arg;
+
+	zmtp_greet(&greeting, "ROUTER");
+	send(*peer, greeting.data, greeting.size, MSG_NOSIGNAL);
+	while (send(*peer, frame, sizeof frame, MSG_NOSIGNAL) > 0)
+		;
+	return NULL;
+}
+
+CASE(a_message_without_end_leaves_others_their_turns)
+{
+	owned(close_fd) int listener = listen_here();
+	struct probe p = {0};
+	pthread_t thread;
+
+	open_probe(&p, ZSOCK_DEALER, never);
+	owned(close_fd) int peer = accept(listener, NULL, NULL);
+	pthread_create(&thread, NULL, send_without_end, &peer);
+	see_turn(&p);
+	run_for(&p, SECOND / 4, stop, p.loop);
+	loop_timer_stop(&other);
+	assert_true(p.turns >= 5);
+	close_probe(&p);
+	pthread_join(thread, NULL);
+}
+
 CASE(whoever_does_not_speak_the_protocol_is_left_alone)
 {
 	static const char *const greetings[] = {"HTTP/1.1 200 OK\r\n\r\n", "", "\xff"};
@@ -431,5 +462,6 @@ RUN(cmocka_unit_test(every_reply_arrives), cmocka_unit_test(one_at_a_time_never_
     cmocka_unit_test(a_frame_of_too_many_bytes_is_dropped),
     cmocka_unit_test(frames_of_all_sizes_arrive),
     cmocka_unit_test(a_peer_may_come_late),
+    cmocka_unit_test(a_message_without_end_leaves_others_their_turns),
     cmocka_unit_test(whoever_does_not_speak_the_protocol_is_left_alone),
     cmocka_unit_test(what_is_announced_takes_no_memory))

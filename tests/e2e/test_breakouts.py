@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
-from harness import Daemon
-from test_walls import build, type_of_build
+from conftest import any_python, mounted_tmpfs
+from harness import Daemon, run_program, wait_until
+from test_walls import OTHER, build, type_of_build
 
 __all__ = ["build"]  # a fixture
 
@@ -115,3 +118,70 @@ def test_copying_for_a_branch_follows_no_link(build: type_of_build, walls: str) 
             check=False,
         )
         assert found.stdout == ""
+
+
+@pytest.mark.parametrize("line", ["damaged x", "saved 1"])
+def test_what_a_kernel_reports_has_bounds(build: type_of_build, line: str) -> None:
+    daemon = build("off")
+    client = daemon.client()
+    client.run_saved(daemon, "kept = 1")
+    daemon.kill_kernel()
+    assert client.run("kept").data["result"] == "1"  # so that something can be damaged
+    code = "import os, socket; report = socket.socket(fileno=os.dup(4)); report.setblocking(True)"
+    assert client.run(f"{code}; report.sendall(b'{line}\\n' * 100_000)").exit_code == 0
+    texts = [client.run("kept = 2").text for _ in range(3)]
+    assert max(len(text) for text in texts) < 5000
+    assert len(daemon.log()) < 20_000
+    wait_until(lambda: daemon.saved_upto() == 6, 20, "states are still kept")
+
+
+def test_no_module_of_the_work_directory_is_imported_at_start(tmp_path: Path) -> None:
+    """By the daemon's question to the interpreter, which no walls are around."""
+    work = tmp_path / "w"
+    work.mkdir()
+    for name in ("contextlib", "functools", "ipykernel", "numpy", "types", "warnings"):
+        (work / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    env = {
+        "VIVARIUM_WORKDIR": str(work),
+        "VIVARIUM_STATE_DIR": str(tmp_path / "s"),
+        "VIVARIUM_PYTHON": str(any_python()),
+    }
+    assert run_program("--check", env=env, cwd=work).returncode == 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_full_disk_does_not_lower_the_walls(tmp_path: Path) -> None:
+    runtime = tmp_path / "r"
+    env = {
+        "VIVARIUM_WORKDIR": str(tmp_path / "w"),
+        "VIVARIUM_STATE_DIR": str(tmp_path / "s"),
+        "VIVARIUM_PYTHON": str(any_python()),
+        "XDG_RUNTIME_DIR": str(runtime),
+    }
+    with mounted_tmpfs(runtime, "64k"):
+        (runtime / "fill").write_bytes(bytes(60_000))
+        tried = run_program("--check", env=env, cwd=tmp_path)
+        assert tried.returncode == 1
+        assert "No space left on device" in tried.stdout
+        (runtime / "fill").write_bytes(bytes(64 * 1024))
+        assert run_program("--check", env=env, cwd=tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize("user", [0, OTHER])
+@pytest.mark.parametrize("walls", ["N", "L"])
+def test_what_a_kernel_leaves_is_removed(build: type_of_build, walls: str, user: int) -> None:
+    if user and os.geteuid() != 0:
+        pytest.skip("needs root")
+    daemon = build(walls, user=user)
+    client = daemon.client()
+    client.run(
+        "import os; own = os.path.dirname(os.environ['TMPDIR'])\n"
+        f"if {walls!r} == 'N': own = '/run/kernel'\n"
+        "for name in ('closed', 'closed/inner'): os.mkdir(f'{own}/{name}')\n"
+        "os.chmod(f'{own}/closed', 0); os.chdir(own)\n"
+        "for _ in range(3000): os.mkdir('deep'); os.chdir('deep')\n"
+        f"os.chdir('/'); os.chmod(own, 0)"
+    )
+    (left,) = daemon.runtime_dirs()[0].glob("k1*")
+    daemon.kill_kernel()
+    wait_until(lambda: not left.exists(), 20, "its directory is gone")
