@@ -17,6 +17,7 @@ enum {
 	 * loop. */
 	TURN_US = 1000,
 	READ_SIZE = 64 * 1024,
+	READS_MAX = 16,       /* without a message in them, in one turn */
 	RETRY_US = 50 * 1000, /* until the peer is there */
 	SEND_US = 1000,       /* until it reads again */
 	UNSENT_MAX = 64 << 20,
@@ -191,12 +192,13 @@ void zsock_destroy(struct zsock **self)
 
 /* ---- receiving ---- */
 
-/* Reads on until a message is whole; false if none is yet, or the connection ended. */
+/* Reads on until a message is whole; false if none is yet, or the connection ended.
+ * Commands, and what is too long, could go on for ever: the loop has its turn, too. */
 static bool fetch(struct zsock *self)
 {
 	size_t used;
 
-	for (;;) {
+	for (int reads = 0;; reads++) {
 		if (self->taken < self->read.size) {
 			self->whole =
 			    zmtp_read(&self->in, self->read.data + self->taken,
@@ -209,6 +211,8 @@ static bool fetch(struct zsock *self)
 		if (self->in.state == ZMTP_BROKEN || !self->watch)
 			break;
 		self->read.size = self->taken = 0;
+		if (reads == READS_MAX)
+			return false; /* the watch tells again */
 		ssize_t len = recv(self->fd, buf_reserve(&self->read, READ_SIZE),
 				   READ_SIZE, MSG_DONTWAIT);
 		if (len < 0 && errno == EINTR)
