@@ -29,6 +29,7 @@
 #include "mcp/stdio.h"
 #include "mcp/streamable.h"
 #include "mcp/tools.h"
+#include "mcp/websocket.h"
 #include "wire/filewatch.h"
 #include "wire/header_check.h"
 #include "wire/http.h"
@@ -72,7 +73,8 @@ struct daemon {
 	struct door *door;
 	struct streamable *streamable;
 	struct http *http;
-	struct http_route routes[2];
+	struct websockets websockets;
+	struct http_route routes[3];
 	struct loop_watch *signals;
 	int signal_fd; /* borrowed from signals */
 	struct loop_timer look, grace, stop;
@@ -284,12 +286,17 @@ static int open_http(struct daemon *self, struct err *err)
 	    .queue_max = (size_t)config->result_limit,
 	    .connections_max = CONNECTIONS_MAX,
 	    .comment_s = KEEP_ALIVE_S,
+	    .subprotocols = websocket_subprotocols(),
+	    .token_subprotocol = WEBSOCKET_TOKEN,
 	};
 
 	self->streamable = streamable_create(self->loop, self->server, self->workspaces,
 					     config, &self->sessions);
 	self->routes[0] = streamable_route(self->streamable, "/mcp");
-	self->routes[1] = health_route(self->workspaces);
+	self->websockets = (struct websockets){&self->channels, config};
+	websocket_add(&self->websockets, &self->routes[0]);
+	self->routes[1] = websocket_route(&self->websockets, "/ws");
+	self->routes[2] = health_route(self->workspaces);
 	return http_create(&self->http, self->loop, &http, self->routes,
 			   COUNT_OF(self->routes), err);
 }
