@@ -220,7 +220,6 @@ static int listen_now(struct http *self, struct err *err)
 	    .timeout_secs_ah_idle = 5,
 	    .retry_and_idle_policy = &self->pings,
 	    .options = LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND |
-		       LWS_SERVER_OPTION_VALIDATE_UTF8 |
 		       (is_v6 ? LWS_SERVER_OPTION_IPV6_V6ONLY_MODIFY |
 				    LWS_SERVER_OPTION_IPV6_V6ONLY_VALUE
 			      : LWS_SERVER_OPTION_DISABLE_IPV6),

@@ -6,6 +6,7 @@
 
 #include "wire/http_impl.h"
 #include "wire/mem.h"
+#include "wire/utf8.h"
 
 enum { WAITING_MAX = 1 << 20 /* bytes that wait while input is read */ };
 
@@ -129,6 +130,8 @@ int ws_on_receive(struct ws *self, const void *in, size_t size)
 	buf_add(&self->text, in, size);
 	if (!lws_is_final_fragment(wsi) || coming)
 		return 0;
+	if (utf8_valid_up_to(buf_str(&self->text), self->text.size) < self->text.size)
+		return fail(self, WS_NO_UTF8, "text is UTF-8");
 	if (!self->told)
 		self->route->ws->message(self, buf_str(&self->text), self->text.size,
 					 self->data);
