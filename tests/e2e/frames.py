@@ -151,10 +151,11 @@ class WebSocket:
             size = struct.unpack(">Q", self._take(8))[0]
         return first & 15, bool(first & 0x80), self._take(size)
 
-    def message(self) -> bytes:
-        """The next text message; raises Closed."""
-        data = b""
+    def message(self, until: float = float("inf")) -> bytes:
+        """The next text message; raises Closed, or TimeoutError at that time."""
+        data = bytearray()
         while True:
+            self.sock.settimeout(min(30, max(0.01, until - time.monotonic())))
             op, fin, part = self.frame()
             if op == PING:
                 self.pings += 1
@@ -168,7 +169,7 @@ class WebSocket:
                 assert (op == TEXT) == (not data), "the first frame, and only it, is TEXT"
                 data += part
                 if fin:
-                    return data
+                    return bytes(data)
 
     def close_code(self) -> int:
         """How it ends, whatever else comes before."""
@@ -180,10 +181,8 @@ class WebSocket:
 
     def listen(self, seconds: float) -> list[bytes]:
         """What comes in that time."""
-        came, end = [], time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self.sock.settimeout(left)
-            with contextlib.suppress(TimeoutError):
-                came.append(self.message())
-        self.sock.settimeout(30)
+        came, until = [], time.monotonic() + seconds
+        with contextlib.suppress(TimeoutError):
+            while True:
+                came.append(self.message(until))
         return came
