@@ -333,6 +333,7 @@ static int start(struct daemon *self, struct err *err)
 {
 	if (check_settings(self, err) < 0 ||
 	    loop_create(&self->loop, READ_SIZE, err) < 0 ||
+	    (wants_http(self) && header_check(self->loop, err) < 0) ||
 	    watch_signals(self, err) < 0)
 		return -1;
 	self->server = server_create(&self->config);
@@ -430,8 +431,7 @@ static int open_house(struct daemon *self, struct err *err)
 
 	if (open_workspaces(self, err) < 0)
 		return -1;
-	if (wants_http(self) &&
-	    (header_check(self->loop, err) < 0 || open_http(self, err) < 0))
+	if (wants_http(self) && open_http(self, err) < 0)
 		return -1;
 	self->channels.workspaces = self->workspaces;
 	if (door_open(&self->door, self->loop, self->state_dir, &self->channels, &owner,
