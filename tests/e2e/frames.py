@@ -92,11 +92,17 @@ class WebSocket:
         self.buf = bytearray()
         self.pings = 0
         self.answers_pings = True
-        self.send(request(path, **headers) + first)
+        try:
+            self._open(request(path, **headers) + first)
+        except BaseException:
+            self.sock.close()
+            raise
+
+    def _open(self, data: bytes) -> None:
+        self.send(data)
         status, self.headers = self._head()
         if status != 101:
             body = self._take(int(self.headers.get("content-length", 0)))
-            self.sock.close()
             raise Refused(status, self.headers, body)
 
     def __enter__(self) -> WebSocket:
