@@ -3,7 +3,8 @@
 PY_TOOLS := .venv-dev/bin
 JOBS ?= $(shell nproc)
 
-.PHONY: help run build test bench soak demo tables check-style check-code fuzz classes memcheck format lock clean
+.PHONY: help run build test bench soak demo tables check-style check-code fuzz classes plots \
+	limits-v2 memcheck format lock clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -57,6 +58,19 @@ classes: ## which objects of which library come back after a restart (a large en
 	  tests/classes/requirements.txt
 	@$(PY_TOOLS)/python tests/classes/run.py --python .venv-classes/bin/python $(ARGS)
 
+limits-v2: ## the limits of kernels with control groups of version 2, in user-mode Linux (10 minutes)
+	@deploy/setup.sh test
+	@deploy/setup.sh uml
+	@$(MAKE) --no-print-directory build
+	@tests/uml/run
+
+plots: ## the list of results again, with the chart libraries of the extra `plots`
+	@deploy/setup.sh test
+	@[ -x .venv-plots/bin/python ] || /usr/bin/python3 -m venv .venv-plots
+	@$(PY_TOOLS)/uv pip sync -q --python .venv-plots/bin/python --require-hashes \
+	  requirements-plots.txt
+	@$(PY_TOOLS)/python -m pytest -q -n 2 --dist worksteal tests/e2e/test_results.py -k plots
+
 memcheck: ## valgrind over the C tests and a session with a kernel (about 3 minutes)
 	@deploy/setup.sh test
 	@tests/valgrind/run
@@ -71,6 +85,8 @@ LOCK := uv pip compile -q --generate-hashes --python-version 3.11 \
 lock: ## write all lock files anew, with the newest versions only after ARGS=--upgrade
 	@deploy/setup.sh test
 	$(PY_TOOLS)/$(LOCK) --universal $(ARGS) --extra data -o requirements.txt pyproject.toml
+	$(PY_TOOLS)/$(LOCK) --universal $(ARGS) --extra plots -c requirements.txt \
+	  -o requirements-plots.txt pyproject.toml
 	$(PY_TOOLS)/$(LOCK) --universal $(ARGS) --extra dev -c requirements.txt \
 	  -o requirements-dev.txt pyproject.toml
 	cd tests/clients && ../../$(PY_TOOLS)/$(LOCK) --universal $(ARGS) \

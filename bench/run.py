@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Measures the release build against its peers and writes docs/bench.md.
 
-usage: run.py BUILD-DIRECTORY [cells|pings|memory|starts|snapshots ...]
+usage: run.py BUILD-DIRECTORY [cells|results|pings|memory|starts|walls|snapshots|charts ...]
 
 Each comparison is made within one run, in turn, and is told as a ratio; no test depends
 on it.  Naming some measures only those, and prints without writing; so does BENCH_QUICK=1,
@@ -21,11 +21,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import cells
+import charts
 import memory
 import pings
+import results
 import snapshot_room
 import snapshots
 import starts
+import walls
 from harness import REPO
 from peers import NODE, PYTHON, SDK, Server, await_quiet, busy_elsewhere, daemon, sdk_server
 from table import Section
@@ -72,6 +75,14 @@ def run_cells(program: Path, place: Path) -> list[Section]:
         return [cells.measure(ours, unsaved, place / "raw")]
 
 
+def run_results(program: Path, place: Path) -> list[Section]:
+    with (
+        daemon(place / "named", program) as ours,
+        daemon(place / "answers", program, VIVARIUM_DURABILITY="off") as unsaved,
+    ):
+        return [results.measure(ours, unsaved, program)]
+
+
 def run_pings(program: Path, place: Path) -> list[Section]:
     with (
         daemon(place / "pings", program) as ours,
@@ -92,12 +103,23 @@ def run_starts(program: Path, place: Path) -> list[Section]:
         return [starts.measure(ours)]
 
 
+def run_walls(program: Path, place: Path) -> Iterator[Section]:
+    return walls.measure(daemon, program, place / "walls")
+
+
+def run_charts(_program: Path, _place: Path) -> list[Section]:
+    return [charts.measure(PYTHON)]
+
+
 MEASURES: dict[str, Callable[[Path, Path], Iterable[Section]]] = {
     "cells": run_cells,
+    "results": run_results,
     "pings": run_pings,
     "memory": run_memory,
     "starts": run_starts,
+    "walls": run_walls,
     "snapshots": snapshots.measure,
+    "charts": run_charts,
 }
 
 

@@ -28,10 +28,13 @@ class Starts:
         self.daemon, self.place = daemon, place
         self.users = 0
         self.connection = Connection(daemon.port)
-        self.connection.initialize(X_User_ID="start")
+        self.connection.initialize(**self.named("start"))
+
+    def named(self, user: str) -> dict[str, str]:
+        return {"X_User_ID": user, "X_Vivarium_Proxy_Secret": self.daemon.secret}
 
     def run(self, user: str) -> bytes:
-        request = self.connection.cell("pass", X_User_ID=user)
+        request = self.connection.cell("pass", **self.named(user))
         _, body = self.connection.exchange(request)
         assert b'"isError":false' in body, body
         return body
@@ -51,7 +54,7 @@ class Starts:
         return took
 
     def end_kernel(self) -> None:
-        request = self.connection.cell("exit()", X_User_ID=f"cold-{self.users}")
+        request = self.connection.cell("exit()", **self.named(f"cold-{self.users}"))
         self.connection.exchange(request)
         wait_until(lambda: self.daemon.health()["kernels"] == 0, 20)
 
@@ -64,7 +67,7 @@ class Starts:
         body = self.run("start")
         took = time.perf_counter() - start
         assert b"killed by signal 9" in body, body
-        request = self.connection.cell("exit()", X_User_ID="start")
+        request = self.connection.cell("exit()", **self.named("start"))
         self.connection.exchange(request)
         wait_until(lambda: self.daemon.health()["kernels"] == 0, 20)
         return took

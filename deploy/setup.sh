@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-purpose=${1:?usage: deploy/setup.sh run|demo|test|bench}
+purpose=${1:?usage: deploy/setup.sh run|demo|test|bench|uml}
 python=${VIVARIUM_SETUP_PYTHON:-/usr/bin/python3} # Debian's own
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
@@ -37,8 +37,25 @@ ensure_packages() {
 	say "installing Debian packages:" $missing
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q >&2
 	# shellcheck disable=SC2086
-	as_root env DEBIAN_FRONTEND=noninteractive \
+	without_services as_root env DEBIAN_FRONTEND=noninteractive \
 		apt-get install -q -y --no-install-recommends $missing >&2
+}
+
+# Packages with a service (squid) are wanted for their programs, which tests start by
+# themselves: Debian's way to forbid the start, now and at the next boot.
+without_services() { # COMMAND...
+	local policy=/usr/sbin/policy-rc.d made='' status=0
+	if [ ! -e $policy ]; then
+		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
+		as_root chmod 755 $policy
+		made=1
+	fi
+	"$@" || status=$?
+	[ -z "$made" ] || as_root rm -f $policy
+	case " $* " in
+	*" squid "*) [ ! -d /run/systemd/system ] || as_root systemctl disable -q squid ;;
+	esac
+	return $status
 }
 
 pip_environment() { # DIRECTORY LOCK-FILE
@@ -66,6 +83,23 @@ ensure_environment() {
 	rm -rf "$dir"
 	"$python" -m venv --system-site-packages "$dir"
 	echo "$want debian" >"$dir/.stamp"
+}
+
+# Matplotlib's list of fonts for both interpreters that kernels are run with here, made anew
+# when fonts or packages change, so that no workspace's first chart has to wait for it.
+ensure_fontlists() {
+	local room=pyside/vivarium_charts/fontlists want interpreter
+	want=$({ fc-list : file && dpkg-query -W python3-matplotlib; cat .venv/.stamp; } 2>/dev/null |
+		sort | sha256sum)
+	[ "$(cat $room/.stamp 2>/dev/null)" != "$want" ] || return 0
+	say "making matplotlib's list of fonts"
+	rm -rf $room
+	mkdir $room
+	for interpreter in "$PWD/.venv/bin/python" "$python"; do
+		"$interpreter" -c 'import matplotlib' 2>/dev/null || continue
+		(cd pyside && "$interpreter" -m vivarium_charts.fontlist)
+	done
+	echo "$want" >$room/.stamp
 }
 
 # The MCP clients and peers of tests/clients.  Node.js comes with npm from PyPI: Debian's
@@ -101,25 +135,30 @@ case $purpose in
 run)
 	ensure_packages build run
 	ensure_environment .venv requirements.txt python
+	ensure_fontlists
 	;;
 demo)
 	ensure_packages build run
 	ensure_environment .venv requirements.txt python
 	ensure_environment .venv-dev requirements-dev.txt dev
+	ensure_fontlists
 	;;
 test)
 	ensure_packages build run python test
 	ensure_environment .venv requirements.txt python
 	ensure_environment .venv-dev requirements-dev.txt dev
+	ensure_fontlists
 	ensure_clients
 	;;
 bench)
 	ensure_packages build run python bench
 	ensure_environment .venv requirements.txt python
 	ensure_environment .venv-dev requirements-dev.txt dev
+	ensure_fontlists
 	ensure_clients
 	command -v node >/dev/null || ensure_packages node
 	;;
+uml) ensure_packages uml ;;
 *)
 	say "unknown purpose '$purpose': use run, test or bench"
 	exit 2

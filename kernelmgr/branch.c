@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Makes a branch when its call's turn comes: the newest state is on disk, the store
  * copies it, then cp copies the files.  The queue waits meanwhile, so that no cell
- * changes what is being copied. */
+ * changes what is being copied; but what cells have started may, and put links where
+ * directories were.  So cp runs behind the walls of the workspace's kernels. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,9 @@ struct branching {
 	struct loop_timer timer;
 	json_t *answer; /* owned; the store's */
 	struct child *child;
+	int control;  /* owned; of a child that copies; -1: it does not */
 	int words;    /* owned; what the child says */
+	bool dropped; /* waits for the child's end, to remove what it copied */
 	char **names; /* owned; at the top of the workspace */
 	size_t count, next;
 };
@@ -50,15 +53,22 @@ static struct loop *loop_of(const struct branching *self)
 /* They end with the daemon, even if that is killed. */
 #define WITH_US "/usr/bin/setpriv", "--pdeathsig", "KILL"
 
+static int open_words(struct branching *self, struct err *err)
+{
+	close_fd(&self->words);
+	self->words = memfd_create("words", MFD_CLOEXEC);
+	return self->words < 0 ? err_set(err, ERR_SYSTEM, "copy the files") : 0;
+}
+
 static int run(struct branching *self, const char *const *argv, child_ended_fn *ended,
 	       struct err *err)
 {
 	owned(close_fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	close_fd(&self->words);
-	self->words = memfd_create("words", MFD_CLOEXEC);
-	if (null < 0 || self->words < 0)
-		return err_set(err, ERR_SYSTEM, "copy the files");
+	if (open_words(self, err) < 0)
+		return -1;
+	if (null < 0)
+		return err_set(err, ERR_SYSTEM, "open /dev/null");
 	const int fds[] = {null, null, self->words};
 	const struct launch what = {
 	    .argv = argv,
@@ -81,11 +91,12 @@ static int remove_partial(struct branching *self, child_ended_fn *ended,
 	return run(self, argv, ended, err);
 }
 
+/* Its supervisor ends one that copies, and removes its directory. */
 static void stop_child(struct branching *self)
 {
-	if (self->child)
+	if (self->child && self->control < 0)
 		child_kill(self->child);
-	child_forget(&self->child);
+	close_fd(&self->control);
 }
 
 /* ---- its end ---- */
@@ -97,6 +108,7 @@ static void destroy(struct branching **self)
 	loop_timer_stop(&dead->timer);
 	workspace_forget(dead->workspace, dead);
 	stop_child(dead);
+	child_forget(&dead->child);
 	for (size_t i = 0; i < dead->count; i++)
 		free(dead->names[i]);
 	free(dead->names);
@@ -105,21 +117,34 @@ static void destroy(struct branching **self)
 	free(dead);
 }
 
+static void remove_and_destroy(struct branching *self)
+{
+	struct err err;
+
+	if (access(self->place.partial, F_OK) == 0 &&
+	    remove_partial(self, NULL, &err) < 0)
+		log_warn(self->workspace->name, "%s", err.msg);
+	child_forget(&self->child);
+	destroy(&self);
+}
+
 void branch_drop(struct workspace *workspace, const struct call *call)
 {
 	struct branching *self = workspace->branching;
-	struct err err;
 
 	if (!self || self->call != call)
 		return;
+	workspace->branching = NULL;
+	workspace_forget(workspace, self);
+	loop_timer_stop(&self->timer);
 	stop_child(self);
 	/* What stays, the next branch of this name removes. */
-	if (!workspace->draining && access(self->place.partial, F_OK) == 0) {
-		if (remove_partial(self, NULL, &err) < 0)
-			log_warn(workspace->name, "%s", err.msg);
-		child_forget(&self->child);
-	}
-	destroy(&workspace->branching);
+	if (workspace->draining)
+		destroy(&self);
+	else if (self->child)
+		self->dropped = true;
+	else
+		remove_and_destroy(self);
 }
 
 /* Ends self, by branch_drop(). */
@@ -174,36 +199,90 @@ static void finish(struct branching *self)
 
 static void copy_some(struct branching *self);
 
-static void on_copied(int status, void *arg)
+static void on_copied(int ended, void *arg)
 {
 	struct branching *self = arg;
+	const struct walls_run run = {.control = self->control};
+	struct err err;
+	int status = 0;
 
+	(void)ended; /* of the supervisor */
 	self->child = NULL;
-	if (status != 0)
+	if (self->dropped) {
+		remove_and_destroy(self);
+		return;
+	}
+	int rc = walls_run_result(&run, &status, &err);
+	close_fd(&self->control);
+	if (rc < 0)
+		fail(self, err.msg);
+	else if (status != 0)
 		fail_copy(self);
 	else
 		copy_some(self);
 }
 
+/* cp, as the workspace's kernel would run it. */
+static int run_copy(struct branching *self, const char *const *argv,
+		    const struct walls_kernel *kernel, const struct walls_view *view,
+		    struct err *err)
+{
+	const struct kernel_place *place = &self->workspace->place->kernels;
+	owned(buf_finish) struct buf plan = {0};
+	owned(launch_env_destroy) char **env =
+	    walls_env(place->walls, view, place->env);
+	struct walls_run run;
+
+	if (walls_plan(place->walls, kernel, view, &plan, err) < 0 ||
+	    open_words(self, err) < 0)
+		return -1;
+	const struct walls_program program = {.plan = &plan,
+					      .dir = kernel->runtime_dir,
+					      .argv = argv,
+					      .env = env,
+					      .output = self->words};
+	if (walls_run(&run, place->loop, place->paths, &program, on_copied, self, err) <
+	    0)
+		return -1;
+	self->child = run.child;
+	self->control = run.control;
+	return 0;
+}
+
 /* The next of the names. */
 static void copy_some(struct branching *self)
 {
-	static const char *const start[] = {
-	    WITH_US, "/usr/bin/cp", "-a", "--one-file-system", "--reflink=auto", "-t"};
+	static unsigned number;
+	static const char *const start[] = {"/usr/bin/cp", "-a", "--one-file-system",
+					    "--reflink=auto", "-t"};
 	const char *argv[COUNT_OF(start) + 2 + BATCH + 1] = {NULL};
 	size_t at = COUNT_OF(start), last = self->next + BATCH;
+	const struct workspace *workspace = self->workspace;
+	const char *root = workspace->place->kernels.runtime_dir;
+	const struct walls *walls = workspace->place->kernels.walls;
+	struct walls_view view;
 	struct err err;
 
 	if (self->next == self->count) {
 		finish(self);
 		return;
 	}
+	owned(free_text) char *dir = xasprintf("%s/copy%u", root, ++number);
+	const struct walls_kernel kernel = {.workdir = workspace->dir,
+					    .home = workspace->home,
+					    .runtime_dir = dir,
+					    .copy = self->place.partial,
+					    .owner = workspace->owner};
+	walls_view(walls, &kernel, &view);
 	memcpy(argv, start, sizeof start);
-	argv[at++] = self->place.partial;
+	argv[at++] = view.copy;
 	argv[at++] = "--";
 	while (self->next < self->count && self->next < last)
 		argv[at++] = self->names[self->next++];
-	if (run(self, argv, on_copied, &err) < 0)
+	if (mkdir(dir, 0700) < 0)
+		fail(self, strerror(errno));
+	else if (walls_give(workspace->owner, dir, root, &err) < 0 ||
+		 run_copy(self, argv, &kernel, &view, &err) < 0)
 		fail(self, err.msg);
 }
 
@@ -253,7 +332,9 @@ static void on_removed(int status, void *arg)
 	struct branching *self = arg;
 
 	self->child = NULL;
-	if (status != 0)
+	if (self->dropped)
+		remove_and_destroy(self);
+	else if (status != 0)
 		fail_copy(self);
 	else
 		copy_files(self);
@@ -333,7 +414,7 @@ static int begin(struct workspace *workspace, struct call *call, struct err *err
 {
 	struct branching *self = xcalloc(1, sizeof *self);
 
-	self->words = -1;
+	self->words = self->control = -1;
 	self->workspace = workspace;
 	self->call = call;
 	workspace->branching = self;

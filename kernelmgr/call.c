@@ -113,6 +113,7 @@ void call_destroy(struct call **self)
 	loop_timer_stop(&dead->deadline);
 	workspace_forget(dead->workspace, dead);
 	branch_drop(dead->workspace, dead);
+	quota_forget(dead->workspace, dead);
 	pictures_destroy(&dead->pictures);
 	json_decref(dead->back);
 	files_list_finish(&dead->wrote);
@@ -202,9 +203,13 @@ static void end_run(struct call *self, const char *why)
 	    0)
 		log_warn(self->workspace->name, "%s", err.msg);
 	files_diff(&self->before, &self->after, &self->wrote);
+	if (self->workspace->kernel)
+		kernel_tell_limits(self->workspace->kernel, &self->notice);
 	set_state(self, CALL_PICTURES, why);
 	leave_queue(self);
 	workspace_release(self->workspace, self);
+	self->measuring = true;
+	quota_on_end(self->workspace, self);
 	begin_pictures(self);
 }
 
@@ -246,6 +251,10 @@ static void judge(struct call *self)
 			     ? "Vivarium is stopping: the cell was interrupted.\n"
 			     : "Vivarium is stopping: the cell was interrupted "
 			       "and all variables are lost.\n");
+	else if (self->over_quota)
+		buf_text(&self->notice, "The cell wrote files over the quota and was "
+					"interrupted. The kernel lives: its variables "
+					"are kept.\n");
 	else if (self->end == CALL_CANCELLED)
 		buf_text(&self->notice, "Cancelled: the cell was interrupted. The "
 					"kernel lives: its variables are kept.\n");
@@ -263,18 +272,84 @@ static void judge(struct call *self)
 
 /* ---- pictures ---- */
 
-static void on_pictures_done(void *arg)
+static void finish_with_all(struct call *self)
 {
-	finish(arg, "pictures done");
+	if (!self->pictured || self->measuring)
+		return;
+	quota_tell(self->workspace, &self->notice);
+	finish(self, "all is there");
 }
 
-/* Bytes that one picture may take: they share what the answer's text leaves, which
- * base64 makes a third longer. */
-static size_t bytes_each(const struct config *config, size_t count)
+static void on_pictures_done(void *arg)
 {
-	size_t room = (size_t)config->result_limit / 4 * 3;
+	struct call *self = arg;
 
-	return room / 4 * 3 / (count ? count : 1);
+	self->pictured = true;
+	finish_with_all(self);
+}
+
+void call_on_measured(struct call *self)
+{
+	self->measuring = false;
+	finish_with_all(self);
+}
+
+static bool is_wrote(const struct files_list *wrote, const char *path)
+{
+	for (size_t i = 0; path && i < wrote->count; i++)
+		if (files_is_png(wrote->at[i]) && strcmp(wrote->at[i]->path, path) == 0)
+			return true;
+	return false;
+}
+
+/* Displays that come back as the file they were saved to. */
+static void drop_saved(struct outputs *outputs, const struct files_list *wrote)
+{
+	size_t i = 0;
+
+	while (i < outputs->display_count)
+		if (is_wrote(wrote, outputs->displays[i].saved))
+			outputs_drop_display(outputs, i);
+		else
+			i++;
+}
+
+static size_t json_size(const struct buf *text)
+{
+	owned(buf_finish) struct buf json = {0};
+	json_t *value = json_string_lossy(buf_str(text), text->size);
+
+	json_write(&json, value);
+	json_decref(value);
+	return json.size;
+}
+
+/* Bytes of an answer that its text takes: each is in it twice, once in the structure.
+ */
+static size_t text_size(const struct call *self)
+{
+	const struct outputs *outputs = &self->outputs;
+	owned(buf_finish) struct buf text = {0};
+
+	outputs_out(outputs, &text);
+	outputs_err(outputs, &text);
+	clip_render(&outputs->result, &text);
+	clip_render(&outputs->traceback, &text);
+	buf_add(&text, buf_str(&self->late), self->late.size);
+	return 2 * json_size(&text);
+}
+
+/* Bytes that one picture may take: they share what the text leaves, but for an eighth
+ * that is for the footer; base64 makes them a third longer.  So pictures shrink before
+ * text is cut. */
+static size_t bytes_each(const struct call *self, size_t count)
+{
+	size_t limit = (size_t)self->workspace->place->config->result_limit;
+	size_t taken = text_size(self) + limit / 8;
+	size_t room = taken < limit ? limit - taken : 0;
+	size_t each = room / 4 * 3 / (count ? count : 1);
+
+	return each ? each : 1;
 }
 
 static size_t count_png(const struct files_list *list)
@@ -310,12 +385,14 @@ static void begin_pictures(struct call *self)
 {
 	const struct config *config = self->workspace->place->config;
 	size_t max = (size_t)config->max_images;
+
+	drop_saved(&self->outputs, &self->wrote);
 	size_t all = self->outputs.display_count + count_png(&self->wrote);
 	size_t count = all < max ? all : max;
 
 	self->pictures =
 	    pictures_create(loop_of(self), self->workspace->place->kernels.paths,
-			    (size_t)config->max_image_side, bytes_each(config, count));
+			    (size_t)config->max_image_side, bytes_each(self, count));
 	for (size_t i = 0; i < self->outputs.display_count; i++)
 		if (pictures_count(self->pictures) < max)
 			add_display(self, &self->outputs.displays[i]);
@@ -359,6 +436,7 @@ void call_send(struct call *self)
 	workspace->late = (struct clip){.limit = workspace->late.limit};
 	self->started_us = loop_now_us();
 	set_state(self, CALL_SENT, self->msg_id);
+	quota_on_begin(workspace);
 }
 
 static void interrupt(struct call *self, enum call_end end)
@@ -368,6 +446,14 @@ static void interrupt(struct call *self, enum call_end end)
 	set_state(self, CALL_INTERRUPTING,
 		  end == CALL_TIMED_OUT ? "timed out" : "cancelled");
 	kernel_interrupt(self->workspace->kernel);
+}
+
+void call_over_quota(struct call *self)
+{
+	if (self->state != CALL_SENT && self->state != CALL_RUNNING)
+		return;
+	self->over_quota = true;
+	interrupt(self, CALL_CANCELLED);
 }
 
 void call_cancel(struct call *self)
@@ -432,7 +518,9 @@ static void describe_death(struct call *self, const struct kernel_death *death)
 		buf_printf(notice,
 			   "%s after %lld s and did not yield to the interrupt for "
 			   "%lld s: the kernel was killed.",
-			   self->end == CALL_TIMED_OUT ? "Timed out" : "Cancelled",
+			   self->end == CALL_TIMED_OUT ? "Timed out"
+			   : self->over_quota          ? "Wrote files over the quota"
+						       : "Cancelled",
 			   self->interrupted_s,
 			   seconds_run(self) - self->interrupted_s);
 	else if (self->state == CALL_IDLED && death->requested)

@@ -8,6 +8,8 @@
 #include "kernelmgr/call.h"
 #include "kernelmgr/kernel.h"
 #include "kernelmgr/proof.h"
+#include "kernelmgr/quota.h"
+#include "kernelmgr/viewer.h"
 #include "kernelmgr/workspace.h"
 #include "wire/buf.h"
 #include "wire/loop.h"
@@ -25,6 +27,7 @@ struct call {
 	char msg_id[JMSG_ID_SIZE];
 	unsigned long long cell;
 	uint64_t noted;       /* its number in the journal */
+	int restarts;         /* kernels that ended before its code began */
 	bool recycled;        /* the old kernel has been sent away */
 	bool looking, looked; /* the store was asked whether it can go back, and can */
 	bool going;           /* the store was asked to go back */
@@ -43,6 +46,9 @@ struct call {
 	struct files_list wrote;
 	struct pictures *pictures;
 	size_t pictures_left_out;
+	bool pictured;   /* its pictures are done */
+	bool measuring;  /* it waits to know what its workspace's files take */
+	bool over_quota; /* the reason why it was interrupted */
 };
 TAILQ_HEAD(call_queue, call);
 
@@ -56,7 +62,11 @@ struct saving {              /* what saving.c keeps for a workspace */
 	long long began; /* the cell after which the present kernel's beginning was */
 	long long kept;  /* the same of what the store has */
 	bool untold;     /* the present kernel restored a state, and no reply said so */
-	int failures;    /* kernels that died restoring, one after the other */
+	int adopting; /* generations that the store was told of and has not answered */
+	/* What the present kernel has had said of it: code in it can tell us anything.
+	 */
+	int damages, refusals;
+	int failures; /* kernels that died restoring, one after the other */
 	char culprit[KERNEL_NAME_SIZE]; /* the name that the last of them was at */
 };
 
@@ -69,6 +79,7 @@ struct workspace {
 	struct kernel *kernel; /* NULL when there is none */
 	struct saving saving;
 	struct proving proving;
+	struct quota quota;
 	struct branching *branching; /* NULL: no branch is being made */
 	struct call_queue calls;     /* call::link; the head has the kernel */
 	struct call_queue finishing; /* call::link; their pictures are in work */
@@ -95,11 +106,17 @@ void call_on_death(struct call *self, const struct kernel_death *death);
 void call_on_back(const json_t *answer, void *arg);
 /* The branch that the call asked for is there. */
 void call_on_branched(struct call *self, const json_t *answer);
+/* Its workspace's files take too much: it is interrupted. */
+void call_over_quota(struct call *self);
+/* What its workspace's files take is known, or will not be. */
+void call_on_measured(struct call *self);
 void call_fail(struct call *self, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void call_destroy(struct call **self);
 
 /* workspace.c: what its calls tell it. */
+/* The call that the kernel is working on, or NULL. */
+struct call *workspace_running(const struct workspace *self);
 /* Soon, from the loop: gives the kernel to the call at the head of the queue. */
 void workspace_pump(struct workspace *self);
 /* Appends " (a, b, +3 more)": the names in the kernel's namespace after the last cell.

@@ -10,6 +10,7 @@
 
 #include "kernelmgr/files.h"
 #include "kernelmgr/launch.h"
+#include "kernelmgr/limits.h"
 #include "kernelmgr/state.h"
 #include "kernelmgr/tokens.h"
 #include "kernelmgr/walls.h"
@@ -102,6 +103,7 @@ static int run_probe(const char *python, char *const env[], bool imports, char *
 	    .argv = (const char *const[]){python, "-c", probe, imports ? "all" : NULL,
 					  NULL},
 	    .env = (const char *const *)(uintptr_t)kernel_env,
+	    .cwd = "/", /* Python imports from there: not from where code writes */
 	    .fds = (const int[]){null, output, output},
 	    .fd_count = 3,
 	};
@@ -205,6 +207,21 @@ static int report_directories(const struct config *config)
 	return report(true, "state directory", state);
 }
 
+/* Limits that are not kept are no reason not to start. */
+static void report_limits(const struct config *config, const struct walls *walls)
+{
+	owned(buf_finish) struct buf kept = {0}, missing = {0};
+	struct limits limits;
+
+	limits_open(&limits, NULL, config, walls);
+	limits_describe(&limits, &kept, &missing);
+	limits_close(&limits);
+	if (kept.size)
+		report(true, "limits", buf_str(&kept));
+	if (missing.size)
+		report(false, "limits", buf_str(&missing));
+}
+
 /* Tries them, in directories of its own. */
 static int report_walls(const struct config *config, char *const env[], bool *apart)
 {
@@ -225,6 +242,8 @@ static int report_walls(const struct config *config, char *const env[], bool *ap
 			      state_dir, &err);
 	if (rc == 0)
 		walls_describe(&walls, text, sizeof text);
+	if (rc == 0)
+		report_limits(config, &walls);
 	*apart = rc == 0 && walls_apart(&walls);
 	walls_finish(&walls);
 	state_runtime_close(runtime_dir, &lock);

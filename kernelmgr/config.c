@@ -14,14 +14,23 @@
 #include "wire/mem.h"
 #include "wire/words.h"
 
-enum opt_type { OPT_TEXT, OPT_INT, OPT_SWITCH, OPT_CHOICE };
+enum opt_type {
+	OPT_TEXT,
+	OPT_INT,
+	OPT_DECIMAL, /* stored in thousandths */
+	OPT_SWITCH,
+	OPT_CHOICE
+};
+enum { THOUSAND = 1000 };
 
 struct opt {
 	const char
 	    *name; /* as a flag; the variable is VIVARIUM_ and this in capitals */
 	enum opt_type type;
 	size_t at;           /* offset in struct config */
-	int64_t min, max;    /* of a number; of the bytes of a text */
+	int64_t min, max;    /* of a number as stored; of the bytes of a text */
+	int64_t least;       /* of a number that is not 0 */
+	bool automatic;      /* a number that may be "auto" */
 	const char *choices; /* of OPT_CHOICE: separated by '|', stored as index */
 	const char *fallback;
 	const char *shown; /* the default in the help where fallback is "" */
@@ -52,7 +61,8 @@ static const struct opt options[] = {
      .help = "Characters kept of each of stdout and stderr: the first 1000 and the "
 	     "tail."},
     {"result-limit", OPT_INT, AT(result_limit), 262144, 16777216, .fallback = "4194304",
-     .help = "Bytes of one whole answer; its text is at most a quarter."},
+     .help = "Bytes of one whole answer; its text is at most three quarters; pictures "
+	     "shrink first."},
     {"max-images", OPT_INT, AT(max_images), 0, 32, .fallback = "4",
      .help = "Pictures returned by one call; 0 for models that cannot see."},
     {"max-image-side", OPT_INT, AT(max_image_side), 16, 8192, .fallback = "1280",
@@ -77,7 +87,7 @@ static const struct opt options[] = {
      .help = "Bytes of all saved states of a workspace; older ones go first. 0: twice "
 	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
     {"tools", OPT_TEXT, TEXT(tools),
-     .fallback = "run_python,undo,list_files,read_text_file",
+     .fallback = "run_python,undo,list_files,read_text_file,write_file",
      .help = "Tools offered, separated by commas; there are also restore, history, "
 	     "diff and branch."},
     {"walls", OPT_CHOICE, AT(walls),
@@ -91,6 +101,20 @@ static const struct opt options[] = {
     {"read-dirs", OPT_TEXT, TEXT(read_dirs), .fallback = "", .shown = "(none)",
      .help = "Directories that all kernels may read besides the system and the "
 	     "interpreter; separated by colons."},
+    {"kernel-memory", OPT_INT, AT(kernel_memory), 0, 1LL << 50, .least = 128 << 20,
+     .automatic = true, .fallback = "auto",
+     .help = "Bytes of memory that a kernel with all that it starts may use; 0: no "
+	     "limit. auto: 4 GiB or half of the machine's, whichever is less."},
+    {"kernel-pids", OPT_INT, AT(kernel_pids), 0, 1 << 20, .least = 32,
+     .fallback = "256", .help = "Processes and threads of a kernel; 0: no limit."},
+    {"kernel-cpus", OPT_DECIMAL, AT(kernel_cpus), 0, 1024 * THOUSAND, .least = 10,
+     .fallback = "0",
+     .help = "Processors that a kernel may use at once, such as 1.5; 0: all. Busy "
+	     "kernels get equal shares in any case."},
+    {"workspace-quota", OPT_INT, AT(quota), 0, 1LL << 50, .least = 1 << 20,
+     .fallback = "0",
+     .help = "Bytes that the files of a workspace and of its home may take; 0: no "
+	     "limit. A cell that writes more is interrupted."},
     {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
      .help = "Calls that may wait in one workspace."},
     {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",
@@ -148,7 +172,7 @@ static const struct {
     {"--help-markdown", CONFIG_HELP_MARKDOWN, NULL, NULL},
 };
 
-enum { NAME_MAX_BYTES = 64 };
+enum { NAME_MAX_BYTES = 64, RANGE_MAX_BYTES = 96 };
 #define HEADER_CHARACTERS /* RFC 9110, token */                                        \
 	"!#$%&'*+-.^_`|~"                                                              \
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -193,17 +217,64 @@ static const char *choice_name(const char *choices, int64_t index, char out[16])
 	return out;
 }
 
+/* "1.5": up to three digits after the point, in thousandths. */
+static long long read_decimal(const char *text, char **end)
+{
+	long long value = strtoll(text, end, 10);
+	int unit = THOUSAND;
+
+	if (errno || *end == text || *text == '-')
+		return -1;
+	if (value > INT32_MAX)
+		value = INT32_MAX;
+	value *= THOUSAND;
+	if (**end == '.')
+		while (unit > 1 && isdigit((unsigned char)*++*end))
+			value += (**end - '0') * (unit /= 10);
+	*end += unit == 1 && **end;
+	return value;
+}
+
+/* A number as it is stored, for people. */
+static void show_number(const struct opt *opt, int64_t value, char out[32])
+{
+	if (opt->automatic && value == CONFIG_AUTO)
+		snprintf(out, 32, "auto");
+	else if (opt->type == OPT_DECIMAL)
+		snprintf(out, 32, "%g", (double)value / THOUSAND);
+	else
+		snprintf(out, 32, "%lld", (long long)value);
+}
+
+/* "0, or 32 to 1048576" */
+static void show_range(const struct opt *opt, char out[RANGE_MAX_BYTES])
+{
+	char least[32], most[32];
+
+	show_number(opt, opt->least ? opt->least : opt->min, least);
+	show_number(opt, opt->max, most);
+	snprintf(out, RANGE_MAX_BYTES, "%s%s to %s", opt->least ? "0, or " : "", least,
+		 most);
+}
+
 static int set_number(struct config *self, const struct opt *opt, const char *name,
 		      const char *text, struct err *err)
 {
-	char *end;
+	bool decimal = opt->type == OPT_DECIMAL;
+	char *end, range[RANGE_MAX_BYTES];
 
+	if (opt->automatic && strcasecmp(text, "auto") == 0) {
+		*number_at(self, opt) = CONFIG_AUTO;
+		return 0;
+	}
 	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (errno || end == text || *end || value < opt->min || value > opt->max)
-		return err_set(err, ERR_CONFIG,
-			       "%s='%.60s' is not a whole number from %lld to %lld",
-			       name, text, (long long)opt->min, (long long)opt->max);
+	long long value = decimal ? read_decimal(text, &end) : strtoll(text, &end, 10);
+	show_range(opt, range);
+	if (errno || end == text || *end || value < opt->min || value > opt->max ||
+	    (value && value < opt->least))
+		return err_set(err, ERR_CONFIG, "%s='%.60s' is not a %snumber%s %s",
+			       name, text, decimal ? "" : "whole ",
+			       opt->least ? ":" : " from", range);
 	*number_at(self, opt) = value;
 	return 0;
 }
@@ -215,6 +286,7 @@ static int set(struct config *self, const struct opt *opt, const char *name,
 
 	switch (opt->type) {
 	case OPT_INT:
+	case OPT_DECIMAL:
 		return set_number(self, opt, name, text, err);
 	case OPT_SWITCH:
 		if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
@@ -420,7 +492,7 @@ static void print_text(const struct opt *opt, const char *text, FILE *to)
 void config_print(const struct config *self, FILE *to)
 {
 	struct config copy = *self; /* number_at() wants it writable */
-	char name[NAME_MAX_BYTES], choice[16];
+	char name[NAME_MAX_BYTES], choice[16], shown[32];
 
 	for (size_t i = 0; i < COUNT_OF(options); i++) {
 		const struct opt *opt = &options[i];
@@ -431,23 +503,27 @@ void config_print(const struct config *self, FILE *to)
 		else if (opt->type == OPT_CHOICE)
 			fprintf(to, "%s=%s\n", env_name(opt, name),
 				choice_name(opt->choices, *number, choice));
-		else
-			fprintf(to, "%s=%lld\n", env_name(opt, name),
-				(long long)*number);
+		else {
+			show_number(opt, *number, shown);
+			fprintf(to, "%s=%s\n", env_name(opt, name), shown);
+		}
 	}
 }
 
 /* " (0 to 65535)" of a number, " (text|json)" of a choice. */
-static const char *shown_range(const struct opt *opt, char out[NAME_MAX_BYTES])
+static const char *shown_range(const struct opt *opt, char out[RANGE_MAX_BYTES + 3])
 {
+	char range[RANGE_MAX_BYTES];
+
 	out[0] = '\0';
-	if (opt->type == OPT_INT)
-		snprintf(out, NAME_MAX_BYTES, " (%lld to %lld)", (long long)opt->min,
-			 (long long)opt->max);
-	else if (opt->type == OPT_SWITCH)
+	if (opt->type == OPT_INT || opt->type == OPT_DECIMAL) {
+		show_range(opt, range);
+		snprintf(out, RANGE_MAX_BYTES + 3, " (%s)", range);
+	} else if (opt->type == OPT_SWITCH) {
 		snprintf(out, NAME_MAX_BYTES, " (0 or 1)");
-	else if (opt->choices)
+	} else if (opt->choices) {
 		snprintf(out, NAME_MAX_BYTES, " (%s)", opt->choices);
+	}
 	return out;
 }
 
@@ -458,7 +534,7 @@ static const char *shown_default(const struct opt *opt)
 
 void config_help(FILE *to)
 {
-	char name[NAME_MAX_BYTES], range[NAME_MAX_BYTES];
+	char name[NAME_MAX_BYTES], range[RANGE_MAX_BYTES + 3];
 
 	fprintf(to,
 		"usage: vivarium [--SETTING VALUE]...\n\n"
@@ -486,7 +562,7 @@ void config_help(FILE *to)
 
 void config_help_markdown(FILE *to)
 {
-	char name[NAME_MAX_BYTES], range[NAME_MAX_BYTES];
+	char name[NAME_MAX_BYTES], range[RANGE_MAX_BYTES + 3];
 
 	fprintf(to, "| variable | default | meaning |\n|---|---|---|\n");
 	for (size_t i = 0; i < COUNT_OF(options); i++) {
@@ -521,7 +597,7 @@ void config_real_path(char out[PATH_MAX], const char *path)
 
 size_t config_output_chars(const struct config *self)
 {
-	int64_t room = self->result_limit / 4 / (4 * 2 * 6);
+	int64_t room = self->result_limit / 4 * 3 / (4 * 2 * 6);
 
 	return (size_t)(self->output_limit < room ? self->output_limit : room);
 }

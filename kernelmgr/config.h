@@ -36,6 +36,10 @@ struct config {
 	int64_t walls;          /* enum walls_asked */
 	int64_t network;        /* enum network */
 	char read_dirs[4096];   /* shown to all kernels; separated by ':' */
+	int64_t kernel_memory;  /* bytes; 0: no limit; CONFIG_AUTO: by the machine */
+	int64_t kernel_pids;    /* 0: no limit */
+	int64_t kernel_cpus;    /* thousandths of one; 0: all */
+	int64_t quota;          /* bytes of a workspace's files; 0: no limit */
 	int64_t queue_limit;    /* calls waiting in one workspace */
 	int64_t idle_timeout_s; /* 0: never */
 	int64_t max_kernels;
@@ -53,6 +57,8 @@ struct config {
 	uint64_t by_flag;    /* bit n: the n-th setting was given as a flag */
 	const char *operand; /* of the verb: --new-token's NAME; borrowed from argv */
 };
+
+enum { CONFIG_AUTO = -1 }; /* a number that is left to the program */
 
 /* When a cell's namespace is on disk: some time after the reply, before it, never. */
 enum durability { DURABILITY_IDLE, DURABILITY_ALWAYS, DURABILITY_OFF };
@@ -118,8 +124,8 @@ void config_hide_secrets(char *const argv[], char *const env[]);
 void config_real_path(char out[PATH_MAX], const char *path);
 
 /* Characters of one stream that are kept: the output limit, or less where a small
- * result limit makes it so: a text part is at most a quarter of the result, holds four
- * streams, twice (text and structure), at up to 6 bytes a character. */
+ * result limit makes it so: a text part is at most three quarters of the result, holds
+ * four streams, twice (text and structure), at up to 6 bytes a character. */
 size_t config_output_chars(const struct config *self);
 /* Bytes of one saved namespace at most: the setting, else 4 GiB or a quarter of what is
  * free where dir is, whichever is less. */

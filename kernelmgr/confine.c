@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -24,12 +25,15 @@
 
 #include "filters.inc" /* made by filter_program.c */
 
+/* Among those that may be ended when memory is short; of 1000. */
+#define GO_FIRST "500"
+
 /* ---- namespaces ---- */
 
 int confine_clone(const struct plan *plan)
 {
-	unsigned long flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-			      CLONE_NEWCGROUP | SIGCHLD;
+	unsigned long flags =
+	    CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | SIGCHLD;
 
 	if (plan->own_net)
 		flags |= CLONE_NEWNET;
@@ -69,10 +73,14 @@ static void loopback_up(void)
 	close(fd);
 }
 
+/* A namespace of control groups begins at the group in which it is made. */
 void confine_begin(const struct plan *plan)
 {
 	if (!plan->become)
 		map_ids(plan);
+	confine_group(plan);
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		fail("make a namespace of control groups");
 	if (sethostname("vivarium", strlen("vivarium")) < 0)
 		fail("set the host name");
 	if (plan->own_net)
@@ -221,15 +229,22 @@ static void enter_landlock(const struct plan *plan)
 		.filter = (struct sock_filter *)(uintptr_t)filter_##name               \
 	}
 
-static void enter_filter(const struct plan *plan)
+static void enter(struct sock_fprog filter)
 {
-	struct sock_fprog filter = plan->tier == 'N'    ? FILTER(private)
-				   : !plan->no_internet ? FILTER(shared)
-				   : plan->port         ? FILTER(proxied)
-							: FILTER(offline);
-
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
 		fail("enter the filter of system calls");
+}
+
+static void enter_filters(const struct plan *plan)
+{
+	enter(FILTER(never));
+	if (plan->tier != 'U' &&
+	    !plan->all_modes) /* there it gives nobody more than its maker has */
+		enter(FILTER(set_id));
+	enter(plan->tier == 'N'    ? FILTER(private)
+	      : !plan->no_internet ? FILTER(shared)
+	      : plan->port         ? FILTER(proxied)
+				   : FILTER(offline));
 }
 
 void confine(const struct plan *plan)
@@ -243,16 +258,47 @@ void confine(const struct plan *plan)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fail("set no_new_privs");
 	enter_landlock(plan);
-	enter_filter(plan);
+	enter_filters(plan);
+}
+
+/* ---- limits ---- */
+
+void confine_group(const struct plan *plan)
+{
+	char path[PATH_MAX];
+
+	put("/proc/self/oom_score_adj", GO_FIRST);
+	for (size_t i = 0; i < plan->group_count; i++) {
+		snprintf(path, sizeof path, "%.4000s/cgroup.procs", plan->groups[i]);
+		put(path, "0");
+	}
+}
+
+void confine_remove_groups(const struct plan *plan)
+{
+	char above[PATH_MAX];
+
+	for (size_t i = 0; i < plan->group_count; i++) {
+		snprintf(above, sizeof above, "%.4000s", plan->groups[i]);
+		rmdir(above);
+		*strrchr(above, '/') = '\0';
+		rmdir(above); /* if it was the last one */
+	}
 }
 
 void confine_limits(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->limit_count; i++) {
 		const struct plan_limit *limit = &plan->limits[i];
-		const struct rlimit value = {limit->most, limit->most};
+		__rlimit_resource_t what = (__rlimit_resource_t)limit->what;
+		struct rlimit value;
 
-		if (setrlimit((__rlimit_resource_t)limit->what, &value) < 0)
+		if (getrlimit(what, &value) < 0)
+			fail("get resource limit %d", limit->what);
+		if (limit->most < value.rlim_max)
+			value.rlim_max = limit->most;
+		value.rlim_cur = value.rlim_max;
+		if (setrlimit(what, &value) < 0)
 			fail("set resource limit %d", limit->what);
 	}
 }

@@ -23,8 +23,8 @@ static int take_chunk(struct depot *self, const struct chunk_ref *ref, struct er
 		return 0;
 	if (depot_check_chunk(self->spool, ref, true, err) < 0)
 		return -1;
-	owned(close_fd) int fd =
-	    openat(self->spool, ref->hash, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	owned(close_fd) int fd = openat(self->spool, ref->hash,
+					O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fdatasync(fd) < 0 || fchmod(fd, 0400) < 0 ||
 	    renameat(self->spool, ref->hash, self->chunks, ref->hash) < 0)
 		return err_set(err, ERR_SYSTEM, "keep chunk %s", ref->hash);

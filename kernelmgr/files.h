@@ -3,8 +3,8 @@
  * can rename, link and truncate at any moment, so: every path is resolved by
  * openat2(RESOLVE_BENEATH), never checked first and opened after; what was opened is
  * checked to be a regular file; nothing here waits for a FIFO or a device; and every
- * read and walk is bounded.  All calls are synchronous and touch the page cache only
- * as much as they must.
+ * read, write and walk is bounded.  All calls are synchronous and touch the page cache
+ * only as much as they must.
  *
  * Paths are relative to the workspace.  They come with their size, since a caller's
  * text may hold a NUL.  Names are bytes; files_show_name() makes them fit to print.
@@ -18,12 +18,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernelmgr/files_kind.h"
 #include "wire/buf.h"
 #include "wire/err.h"
 
 enum {
 	FILES_CHARS_MAX = 4u << 20, /* files_read_text() returns no more than this */
+	FILES_SKIP_MAX = 64 << 20,  /* bytes looked through to find an offset */
 	FILES_PNG_MAX = 64u << 20,  /* bytes; the image helper reads no more */
+	FILES_WRITE_MAX = 2 << 20,  /* bytes; as base64 within one request's body */
 	FILES_SCAN_LIMIT = 10000,   /* a sensible limit for files_scan() */
 	FILES_DEPTH_MAX = 32,       /* directories below one another that are scanned */
 };
@@ -32,6 +35,8 @@ struct files; /* opaque: an open workspace directory */
 
 /* Opens a workspace; what is missing of dir is created, mode 0700. */
 int files_open(struct files **out, const char *dir, struct err *err) must_check;
+/* The same, but fails if a part of the path is a link. */
+int files_open_real(struct files **out, const char *dir, struct err *err) must_check;
 void files_close(struct files **self);
 /* The directory, for fchdir() and the like.  Borrows until files_close(). */
 int files_fd(const struct files *self);
@@ -42,22 +47,46 @@ int files_open_beneath(const struct files *self, const char *path, int flags,
 
 /* ---- one file ---- */
 
-struct files_text {
-	struct buf text; /* owned; valid UTF-8, broken bytes shown as U+FFFD */
-	bool cut;        /* there is more than max_chars in the file */
-	uint64_t size;   /* bytes of the whole file */
+struct files_look {
+	const struct files_kind *kind; /* by its beginning; NULL: it may be text */
+	uint64_t size;
 };
 
-/* Reads the first max_chars characters, and no more bytes of the file than that takes
- * (or 8 KiB).  Fails in one sentence that names the path and what to do instead: for a
- * path that is empty, absolute, too long, leads out of the workspace (also by a link)
- * or to no regular file; for a binary file (a NUL in its first 8 KiB); for a file that
- * changes meanwhile (one that only grows is read). */
+/* Opens a file by the same rules as below and says what it is. */
+int files_look(const struct files *self, const char *path, size_t path_size,
+	       struct files_look *out, struct err *err) must_check;
+
+struct files_text {
+	struct buf text;    /* owned; valid UTF-8, broken bytes shown as U+FFFD */
+	bool cut;           /* there is more in the file behind it */
+	uint64_t size;      /* bytes of the whole file */
+	uint64_t next;      /* offset of the character behind it */
+	const char *coding; /* "utf-8", "utf-16le"; see coding.h */
+};
+
+/* Reads max_chars characters from the one at offset on, and no more bytes there than
+ * that takes (or 8 KiB).  A byte order mark is no character.  Fails in one sentence
+ * that names the path and what to do instead: for a path that is empty, absolute, too
+ * long, leads out of the workspace (also by a link) or to no regular file; for a binary
+ * file, of which it says what it is; for an offset behind the end or over
+ * FILES_SKIP_MAX bytes inside; for a file that changes meanwhile (one that only grows
+ * is read). */
 int files_read_text(const struct files *self, const char *path, size_t path_size,
-		    size_t max_chars, struct files_text *out,
+		    size_t offset, size_t max_chars, struct files_text *out,
 		    struct err *err) must_check;
 /* Frees and clears; fits owned(). */
 void files_text_finish(struct files_text *self);
+/* Appends all bytes of a file; the same rules, but that it may be binary.  ERR_LIMIT:
+ * it has more than max. */
+int files_read_bytes(const struct files *self, const char *path, size_t path_size,
+		     size_t max, struct buf *out, struct err *err) must_check;
+/* Writes a file whole: who reads it meanwhile sees the old bytes or the new ones.
+ * Missing folders are made.  A file that is there keeps its mode; a new one may be
+ * written by the group where its folder may.  Never through a link, and nothing but a
+ * regular file is replaced.  Fails in one sentence. */
+int files_write(const struct files *self, const char *path, size_t path_size,
+		const void *data, size_t size, bool *created,
+		struct err *err) must_check;
 /* Opens a file for the image helper's standard input; the same rules.  Caller owns the
  * descriptor.  The size is checked here, the content by the helper; the file may grow
  * after, so the helper has its own cap. */
@@ -76,6 +105,8 @@ struct files_entry {
 struct files_scan {                  /* zero is an empty one */
 	struct files_entry *entries; /* owned; sorted by path, bytewise */
 	size_t count;
+	char **folders; /* owned; sorted, those without files too */
+	size_t folder_count;
 	bool more;          /* a limit was reached: there are others */
 	int64_t started_ns; /* wall clock */
 };

@@ -149,6 +149,24 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The places but for the first, which is the workspace itself. */
+static void take_folders(struct walk *self)
+{
+	struct files_scan *out = self->out;
+
+	if (self->count <= 1)
+		return;
+	out->folders = xcalloc(self->count, sizeof *out->folders);
+	for (size_t i = 1; i < self->count; i++)
+		out->folders[out->folder_count++] = take(&self->queue[i].path);
+	qsort(out->folders, out->folder_count, sizeof *out->folders, by_name);
+}
+
 int files_scan(const struct files *self, size_t limit, struct files_scan *out,
 	       struct err *err)
 {
@@ -173,6 +191,7 @@ int files_scan(const struct files *self, size_t limit, struct files_scan *out,
 	}
 	if (walk.full)
 		scan.more = true;
+	take_folders(&walk);
 	if (scan.count)
 		qsort(scan.entries, scan.count, sizeof *scan.entries, by_path);
 	*out = scan;
@@ -184,6 +203,9 @@ void files_scan_finish(struct files_scan *self)
 {
 	for (size_t i = 0; i < self->count; i++)
 		free(self->entries[i].path);
+	for (size_t i = 0; i < self->folder_count; i++)
+		free(self->folders[i]);
+	free(self->folders);
 	free(self->entries);
 	*self = (struct files_scan){0};
 }

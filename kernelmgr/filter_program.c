@@ -7,6 +7,8 @@
  * older Linux.  Four filters: "private" behind namespaces; "shared" without them, where
  * watching files must be refused too; "proxied" like shared, with no internet sockets
  * but TCP, whose ports Landlock rules; "offline" like shared, with no internet sockets.
+ * Two more hold on top of one of these and refuse single uses of what it allows:
+ * "never", and "set_id" where files are the daemon's on the disk.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +34,7 @@ enum {
 	FAMILY_MAX = 45, /* of Linux 6.x */
 	TCP_NUMBER = 6,
 	PROTOCOL_MAX = 17, /* UDP; MPTCP is far above */
+	IO_PRIORITY_OF_PROCESS = 1,
 };
 
 enum internet { ALL, TCP_ONLY, NONE };
@@ -180,10 +184,18 @@ static void add_own_process_only(void)
 	}
 	RULE(yes, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0));
 	RULE(no, "prlimit64", SCMP_A0(SCMP_CMP_NE, 0));
-	RULE(yes, "setpriority", SCMP_A1(SCMP_CMP_EQ, 0));
-	RULE(no, "setpriority", SCMP_A1(SCMP_CMP_NE, 0));
-	RULE(yes, "ioprio_set", SCMP_A1(SCMP_CMP_EQ, 0));
-	RULE(no, "ioprio_set", SCMP_A1(SCMP_CMP_NE, 0));
+	/* Of the other kinds 0 means the whole group or user. */
+	RULE(yes, "setpriority", SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS),
+	     SCMP_A1(SCMP_CMP_EQ, 0));
+	RULE(yes, "ioprio_set", SCMP_A0(SCMP_CMP_EQ, IO_PRIORITY_OF_PROCESS),
+	     SCMP_A1(SCMP_CMP_EQ, 0));
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? "ioprio_set" : "setpriority";
+		const uint64_t process = i ? IO_PRIORITY_OF_PROCESS : PRIO_PROCESS;
+
+		RULE(no, name, SCMP_A0(SCMP_CMP_NE, process));
+		RULE(no, name, SCMP_A0(SCMP_CMP_EQ, process), SCMP_A1(SCMP_CMP_NE, 0));
+	}
 }
 
 /* Families that are neither allowed nor named here do not exist (yet). */
@@ -298,17 +310,59 @@ static void add_shared(void)
 	RULE(no, "open", SCMP_A1(SCMP_CMP_MASKED_EQ, O_PATH, O_PATH));
 }
 
-static void add_ioctl(void)
+/* ---- single uses ---- */
+
+/* Linux looks at the lower half of such an argument only: so do these. */
+#define INT_IS(argument, value)                                                        \
+	SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value)
+#define HAS(argument, bits) SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, bits, bits)
+
+static void add_never(void)
 {
-	RULE(yes, "ioctl", SCMP_A1(SCMP_CMP_LT, TIOCSTI_NUMBER));
-	for (unsigned i = TIOCSTI_NUMBER + 1; i < TIOCLINUX_NUMBER; i++)
-		RULE(yes, "ioctl", SCMP_A1(SCMP_CMP_EQ, i));
-	RULE(yes, "ioctl", SCMP_A1(SCMP_CMP_GT, TIOCLINUX_NUMBER));
-	RULE(no, "ioctl", SCMP_A1(SCMP_CMP_EQ, TIOCSTI_NUMBER));
-	RULE(no, "ioctl", SCMP_A1(SCMP_CMP_EQ, TIOCLINUX_NUMBER));
+	RULE(no, "ioctl", INT_IS(1, TIOCSTI_NUMBER));
+	RULE(no, "ioctl", INT_IS(1, TIOCLINUX_NUMBER));
+	/* A lease on a file that all share holds up whoever opens it; notices of a
+	 * directory tell what others do there. */
+	RULE(no, "fcntl", INT_IS(1, F_SETLEASE));
+	RULE(no, "fcntl", INT_IS(1, F_NOTIFY));
+	/* Whoever is the last to close such a socket waits; descriptors can be sent, so
+	 * that may be the daemon. */
+	RULE(no, "setsockopt", INT_IS(1, SOL_SOCKET), INT_IS(2, SO_LINGER));
 }
 
-static void print(const struct filter *filter, FILE *out)
+/* A program with one of these bits has its owner's rights, whoever runs it. */
+static void add_set_id(void)
+{
+	static const struct {
+		const char *name;
+		unsigned mode; /* which argument */
+	} changes[] = {{"chmod", 1}, {"fchmod", 1}, {"fchmodat", 2}, {"fchmodat2", 2},
+		       {"creat", 1}, {"mknod", 1},  {"mknodat", 2}},
+	  opens[] = {{"open", 2}, {"openat", 3}}; /* the flags come before it */
+	static const unsigned bits[] = {S_ISUID, S_ISGID},
+			      makes[] = {O_CREAT, O_TMPFILE};
+
+	for (unsigned i = 0; i < 2; i++) {
+		for (size_t j = 0; j < sizeof changes / sizeof changes[0]; j++)
+			RULE(no, changes[j].name, HAS(changes[j].mode, bits[i]));
+		for (unsigned j = 0; j < 4; j++)
+			RULE(no, opens[j % 2].name,
+			     HAS(opens[j % 2].mode - 1, makes[j / 2]),
+			     HAS(opens[j % 2].mode, bits[i]));
+	}
+}
+
+/* ---- output ---- */
+
+static void begin(uint32_t otherwise)
+{
+	context = seccomp_init(otherwise);
+	must(context ? 0 : -ENOMEM, "begin");
+	must(seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
+}
+
+/* And ends it. */
+static void print(const char *filter, FILE *out)
 {
 	FILE *program = tmpfile();
 	uint64_t instruction;
@@ -316,12 +370,13 @@ static void print(const struct filter *filter, FILE *out)
 
 	must(program ? seccomp_export_bpf(context, fileno(program)) : -errno, "export");
 	rewind(program);
-	fprintf(out, "static const uint64_t filter_%s[] = {\n", filter->name);
+	fprintf(out, "static const uint64_t filter_%s[] = {\n", filter);
 	while (fread(&instruction, sizeof instruction, 1, program) == 1)
 		fprintf(out, "0x%016llxull,%s", (unsigned long long)instruction,
 			++column % 4 ? " " : "\n");
 	fputs("};\n", out);
 	fclose(program);
+	seccomp_release(context);
 }
 
 int main(int argc, char **argv)
@@ -338,22 +393,23 @@ int main(int argc, char **argv)
 	must(out ? 0 : -ENOENT, "file to write");
 	fputs("#include <stdint.h>\n", out);
 	for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
-		context = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-		must(context ? 0 : -ENOMEM, "begin");
-		must(seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2),
-		     "optimize");
+		begin(SCMP_ACT_ERRNO(ENOSYS));
 		add_list(&filters[i], list);
 		add_refused(&filters[i]);
 		add_own_process_only();
 		add_sockets(&filters[i]);
 		add_nodes();
 		add_clone();
-		add_ioctl();
 		if (filters[i].shared)
 			add_shared();
-		print(&filters[i], out);
-		seccomp_release(context);
+		print(filters[i].name, out);
 	}
+	begin(SCMP_ACT_ALLOW);
+	add_never();
+	print("never", out);
+	begin(SCMP_ACT_ALLOW);
+	add_set_id();
+	print("set_id", out);
 	fclose(list);
 	must(fclose(out) ? -errno : 0, "write");
 	return 0;

@@ -42,6 +42,11 @@ const char *kernel_state_name(enum kernel_state state)
 	return rows[state].name;
 }
 
+const char *kernel_runtime_dir(const struct kernel *self)
+{
+	return self->runtime_dir;
+}
+
 pid_t kernel_pid(const struct kernel *self)
 {
 	return self->pid;
@@ -114,6 +119,10 @@ static void describe_death(struct kernel *self)
 	} else if (WIFSIGNALED(death->status)) {
 		int number = WTERMSIG(death->status);
 		const char *name = sigabbrev_np(number);
+
+		if (number == SIGKILL && !death->requested &&
+		    limits_tell_death(self->place->limits, &self->limits, words, size))
+			return;
 		int len = snprintf(words, size, "was killed by signal %d (SIG%s)",
 				   number, name ? name : "?");
 
@@ -144,6 +153,7 @@ static void release_resources(struct kernel *self)
 	child_forget(&self->supervisor);
 	close_fd(&self->notices);
 	lastwords_close(&self->last_words);
+	limits_end(self->place->limits, &self->limits);
 	buf_finish(&self->crash_output);
 	buf_finish(&self->reported);
 	explicit_bzero(&self->session, sizeof self->session);
@@ -318,6 +328,11 @@ void kernel_tell(struct kernel *self, const char *fmt, ...)
 	line[len] = '\n';
 	if (write(self->notices, line, (size_t)len + 1) < 0)
 		log_debug(self->name, "it does not read notices");
+}
+
+void kernel_tell_limits(struct kernel *self, struct buf *out)
+{
+	limits_tell(self->place->limits, &self->limits, out);
 }
 
 void kernel_release(struct kernel *self)

@@ -14,8 +14,10 @@
 
 #include "kernelmgr/lastwords.h"
 #include "kernelmgr/launch.h"
+#include "kernelmgr/limits.h"
 #include "kernelmgr/states.h"
 #include "kernelmgr/walls.h"
+#include "wire/buf.h"
 #include "wire/connfile.h"
 #include "wire/err.h"
 #include "wire/jmsg.h"
@@ -87,9 +89,9 @@ struct kernel_owner {
 
 struct kernel_place { /* what all kernels of the daemon share; outlives them */
 	struct loop *loop;
-	void *zmq; /* zsock_context_create() */
 	const struct launch_paths *paths;
 	const struct walls *walls;
+	struct limits *limits;
 	char *const *env;        /* launch_env() */
 	const char *runtime_dir; /* of the daemon, mode 0700 */
 };
@@ -117,6 +119,8 @@ enum kernel_state kernel_state(const struct kernel *self);
 const char *kernel_state_name(enum kernel_state state);
 /* The rows as a Markdown table, for ARCHITECTURE.md. */
 void kernel_states_markdown(FILE *to);
+/* Its own, as the machine sees it. */
+const char *kernel_runtime_dir(const struct kernel *self);
 /* Of the kernel process; 0 before it has started. */
 pid_t kernel_pid(const struct kernel *self);
 
@@ -136,6 +140,9 @@ void kernel_stop(struct kernel *self);
  * WHY").  Lost if it does not read. */
 void kernel_tell(struct kernel *self, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Adds lines about what the system refused it, or ended of what it had started, since
+ * the last time. */
+void kernel_tell_limits(struct kernel *self, struct buf *out);
 /* Kills the whole process tree. */
 void kernel_kill(struct kernel *self);
 

@@ -28,6 +28,7 @@ struct kernel {
 	long long restored_upto; /* its progress when we last looked */
 	struct buf reported;     /* a line of its report that is not whole yet */
 	pid_t pid;
+	struct limits_kernel limits;
 
 	struct zsock *sockets[3]; /* by kernel_channel */
 	struct replay_guard replays[3];

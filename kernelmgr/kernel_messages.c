@@ -10,7 +10,6 @@
 #include "wire/mem.h"
 
 enum {
-	IOPUB_WAITING_MAX = 100, /* messages here; the rest waits in the kernel */
 	PROBE_EVERY_US = 100 * 1000,
 };
 
@@ -89,24 +88,21 @@ static int connect_one(struct kernel *self, enum kernel_channel channel,
 	static const struct {
 		enum connfile_port port;
 		enum zsock_type type;
-		int waiting;
 		zsock_fn *readable;
 	} channels[] = {
-	    [KERNEL_SHELL] = {CONN_SHELL, ZSOCK_DEALER, 0, on_shell},
-	    [KERNEL_IOPUB] = {CONN_IOPUB, ZSOCK_SUB, IOPUB_WAITING_MAX, on_iopub},
-	    [KERNEL_CONTROL] = {CONN_CONTROL, ZSOCK_DEALER, 0, on_control_channel},
+	    [KERNEL_SHELL] = {CONN_SHELL, ZSOCK_DEALER, on_shell},
+	    [KERNEL_IOPUB] = {CONN_IOPUB, ZSOCK_SUB, on_iopub},
+	    [KERNEL_CONTROL] = {CONN_CONTROL, ZSOCK_DEALER, on_control_channel},
 	};
-	char endpoint[PATH_MAX + 16];
+	char path[PATH_MAX + 16];
 
-	if (connfile_endpoint(endpoint, sizeof endpoint, self->runtime_dir,
-			      channels[channel].port, err) < 0)
+	if (connfile_path(path, sizeof path, self->runtime_dir, channels[channel].port,
+			  err) < 0)
 		return -1;
 	return zsock_connect(&self->sockets[channel], self->place->loop,
-			     self->place->zmq,
 			     &(struct zsock_options){
 				 .type = channels[channel].type,
-				 .endpoint = endpoint,
-				 .receive_max = channels[channel].waiting,
+				 .path = path,
 				 .message_max = JMSG_FRAME_MAX,
 			     },
 			     channels[channel].readable, self, err);

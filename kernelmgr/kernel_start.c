@@ -15,8 +15,7 @@
 #include "wire/mem.h"
 
 enum {
-	/* Characters in one stream message: with the messages that may wait here (see
-	 * kernel_messages.c) this bounds what a flood costs us. */
+	/* Characters in one stream message: so much of a flood is read at once. */
 	STREAM_SPLIT = 32 * 1024,
 	SUMMARY_MAX = 16 * 1024,      /* bytes of names in a reply's metadata */
 	CRASH_OUTPUT_MAX = 32 * 1024, /* bytes kept of what it wrote to our pipe */
@@ -270,8 +269,10 @@ static int send_plan(struct ends *ends, struct kernel *self,
 {
 	owned(buf_finish) struct buf plan = {0};
 
-	if (walls_plan(self->place->walls, seen, view, &plan, err) < 0)
+	if (limits_begin(self->place->limits, &self->limits, self->number, err) < 0 ||
+	    walls_plan(self->place->walls, seen, view, &plan, err) < 0)
 		return -1;
+	limits_plan(self->place->limits, &self->limits, &plan);
 	if (send(ends->control[0], plan.data, plan.size, MSG_NOSIGNAL) < 0)
 		return err_set(err, ERR_SYSTEM, "tell the plan of %s", self->name);
 	return 0;

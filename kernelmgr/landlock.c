@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernelmgr/nolinks.h"
+
 enum { ABI_NET = 4, ABI_SCOPE = 6, ABI_KNOWN = 9 };
 enum { RULE_PATH = 1, RULE_PORT = 2 };
 enum { NET_BIND = 1, NET_CONNECT = 2 };
@@ -96,7 +98,9 @@ static uint64_t rights(enum landlock_may may)
 int landlock_allow(int rules, const char *path, enum landlock_may may)
 {
 	struct path_rule rule = {.access = rights(may),
-				 .fd = open(path, O_PATH | O_CLOEXEC)};
+				 .fd = may == LANDLOCK_CHANGE
+					   ? nolinks_open(path, O_PATH)
+					   : open(path, O_PATH | O_CLOEXEC)};
 	struct stat st;
 	int rc = -1;
 

@@ -21,12 +21,15 @@ enum landlock_may {                   /* what a path below a rule may be used fo
 				    */
 };
 
+enum { LANDLOCK_ABI_PORTS = 4 }; /* the first that has rules for TCP ports */
+
 /* The ABI that the running kernel has; 0: none. */
 int landlock_abi(void);
 /* Begins a set of rules: nothing is allowed yet.  connect: TCP connections need a rule
  * too (ABI 4 and newer).  Returns its descriptor, or -1 and errno. */
 int landlock_begin(bool connect);
-/* -1 and errno if the path cannot be opened. */
+/* -1 and errno if the path cannot be opened; for LANDLOCK_CHANGE it must lead over no
+ * link: such a directory may lie in another that code writes to. */
 int landlock_allow(int rules, const char *path, enum landlock_may may);
 /* Connections to this TCP port, wherever to. */
 int landlock_allow_port(int rules, uint16_t port);

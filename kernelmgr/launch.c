@@ -238,6 +238,8 @@ int launch_find(struct launch_paths *out, struct err *err)
 	static const char *const supervisor[] = {"vivarium-supervisor", NULL};
 	static const char *const image[] = {"vivarium-image", NULL};
 	static const char *const store[] = {"vivarium-store", NULL};
+	static const char *const forward[] = {"vivarium-forward", NULL};
+	static const char *const usage[] = {"vivarium-usage", NULL};
 	static const char *const pyside[] = {"../pyside", "../share/vivarium/pyside",
 					     NULL};
 	char here[PATH_MAX];
@@ -247,10 +249,12 @@ int launch_find(struct launch_paths *out, struct err *err)
 	if (find_part(out->supervisor, here, supervisor, X_OK) < 0 ||
 	    find_part(out->image, here, image, X_OK) < 0 ||
 	    find_part(out->store, here, store, X_OK) < 0 ||
+	    find_part(out->forward, here, forward, X_OK) < 0 ||
+	    find_part(out->usage, here, usage, X_OK) < 0 ||
 	    find_part(out->pyside, here, pyside, R_OK) < 0)
 		return err_set(err, ERR_CONFIG,
-			       "vivarium-supervisor, -image, -store or pyside is "
-			       "missing beside the program in %.120s",
+			       "vivarium-supervisor, -image, -store, -forward, -usage "
+			       "or pyside is missing beside the program in %.120s",
 			       here);
 	return 0;
 }

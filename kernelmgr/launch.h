@@ -21,6 +21,7 @@
 struct launch_paths {
 	/* beside the program */
 	char supervisor[PATH_MAX], image[PATH_MAX], store[PATH_MAX];
+	char forward[PATH_MAX], usage[PATH_MAX];
 	char pyside[PATH_MAX];      /* ../pyside or ../share/vivarium/pyside */
 	char python[PATH_MAX];      /* the kernels' interpreter */
 	char python_dirs[PATH_MAX]; /* what it needs outside /usr; tabs between */

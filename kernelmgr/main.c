@@ -62,8 +62,8 @@ struct daemon {
 	struct filewatch tokens_watch, tls_watch;
 	char **kernel_env;
 	struct loop *loop;
-	void *zmq;
 	struct walls walls;
+	struct limits limits;
 	struct workspace_place place;
 	struct workspaces *workspaces;
 	struct journal *journal;
@@ -357,17 +357,17 @@ static int open_workspaces(struct daemon *self, struct err *err)
 	    check_python(&self->paths, &self->config, self->env, err) < 0)
 		return -1;
 	self->kernel_env = launch_env(self->paths.python, self->env);
-	self->zmq = zsock_context_create();
 	launch_adopt_orphans();
 	if ((self->state_lock < 0 && open_state(self, err) < 0) ||
 	    open_directories(self, err) < 0 || open_walls(self, err) < 0)
 		return -1;
+	limits_open(&self->limits, self->loop, &self->config, &self->walls);
 	self->place.config = &self->config;
 	self->place.journal = self->journal;
 	self->place.kernels = (struct kernel_place){.loop = self->loop,
-						    .zmq = self->zmq,
 						    .paths = &self->paths,
 						    .walls = &self->walls,
+						    .limits = &self->limits,
 						    .env = self->kernel_env,
 						    .runtime_dir = self->runtime_dir};
 	plan_stores(self);
@@ -416,6 +416,7 @@ static void tell_ready(const struct daemon *self)
 	if (self->http)
 		warn_of_settings(config);
 	walls_log(&self->walls);
+	limits_log(&self->limits);
 	if (self->http)
 		log_info("vivarium", "ready http%s://%s%s%s:%d/mcp",
 			 config->tls_cert[0] ? "s" : "", v6 ? "[" : "", config->host,
@@ -443,14 +444,20 @@ static int open_house(struct daemon *self, struct err *err)
 	return 0;
 }
 
-/* May be opened again after it, but for HTTP, which needs the loop's end. */
-static void close_house(struct daemon *self)
+static void close_workspaces(struct daemon *self)
 {
 	self->channels.workspaces = NULL;
 	workspaces_destroy(&self->workspaces);
+	limits_close(&self->limits);
+	self->limits = (struct limits){0};
+}
+
+/* May be opened again after it, but for HTTP, which needs the loop's end. */
+static void close_house(struct daemon *self)
+{
+	close_workspaces(self);
 	journal_close(&self->journal);
 	sessions_close(&self->sessions);
-	zsock_context_destroy(&self->zmq);
 	if (self->runtime_dir[0])
 		state_runtime_close(self->runtime_dir, &self->runtime_lock);
 	self->runtime_dir[0] = '\0';
@@ -475,7 +482,7 @@ static void finish(struct daemon *self)
 	channels_finish(&self->channels);
 	if (self->streamable)
 		streamable_destroy(&self->streamable);
-	workspaces_destroy(&self->workspaces);
+	close_workspaces(self);
 	loop_destroy(&self->loop);
 	http_destroy(&self->http);
 	close_house(self);

@@ -127,7 +127,7 @@ int manifest_read(struct manifest *out, const char *text, size_t size, struct er
 
 	if (size > MANIFEST_MAX)
 		return err_set(err, ERR_PARSE, "a manifest of %zu bytes", size);
-	if (json_parse(&self.root, text, size, err) < 0)
+	if (json_parse_within(&self.root, text, size, MANIFEST_TREE_MAX, err) < 0)
 		return -1;
 	if (json_integer_of(self.root, "v", 0) != 1)
 		return err_set(err, ERR_PARSE, "not a manifest of version 1");

@@ -18,6 +18,7 @@ enum {
 	CHUNK_HASH_SIZE = 33,          /* xxh3-128 in hexadecimal, and its NUL */
 	CHUNK_MAX = 16 << 20,          /* bytes */
 	MANIFEST_MAX = 64 << 20,       /* bytes */
+	MANIFEST_TREE_MAX = 512 << 20, /* bytes of what is made of it; in the helper */
 	MANIFEST_CHUNKS_MAX = 4 << 20, /* 4 TiB in chunks of 1 MiB */
 };
 

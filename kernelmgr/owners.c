@@ -2,6 +2,7 @@
 #include "kernelmgr/owners.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernelmgr/nolinks.h"
 #include "kernelmgr/notes.h"
 #include "wire/mem.h"
 
@@ -163,8 +165,9 @@ static int open_the_way(const char *dir, const char *root, struct err *err)
 	snprintf(above, sizeof above, "%s", dir);
 	while (strlen(above) > strlen(root)) {
 		*strrchr(above, '/') = '\0';
-		if (stat(above, &st) < 0 ||
-		    ((st.st_mode & 011) != 011 && chmod(above, st.st_mode | 011) < 0))
+		owned(close_fd) int fd = nolinks_open(above, O_RDONLY | O_DIRECTORY);
+		if (fd < 0 || fstat(fd, &st) < 0 ||
+		    ((st.st_mode & 011) != 011 && fchmod(fd, st.st_mode | 011) < 0))
 			return err_set(err, ERR_SYSTEM, "let users pass through %.150s",
 				       above);
 	}
@@ -173,10 +176,13 @@ static int open_the_way(const char *dir, const char *root, struct err *err)
 
 int owners_give(uid_t owner, const char *dir, const char *root, struct err *err)
 {
+	owned(close_fd) int fd = -1;
+
 	if (join((gid_t)owner, err) < 0)
 		return -1;
 	if ((mkdir(dir, 0700) < 0 && errno != EEXIST) ||
-	    chown(dir, (uid_t)-1, (gid_t)owner) < 0 || chmod(dir, 02770) < 0)
+	    (fd = nolinks_open(dir, O_RDONLY | O_DIRECTORY)) < 0 ||
+	    fchown(fd, (uid_t)-1, (gid_t)owner) < 0 || fchmod(fd, 02770) < 0)
 		return err_set(err, ERR_SYSTEM, "give %.150s to group %u", dir,
 			       (unsigned)owner);
 	return open_the_way(dir, root, err);

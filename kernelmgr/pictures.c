@@ -151,13 +151,27 @@ static void set_problem(struct pictures *self, struct picture *picture, int stat
 	picture->problem = xstrdup(buf_str(&shown));
 }
 
-static bool seen_before(const struct pictures *self, const struct picture *picture)
+/* The same picture may be in two files, such as a display and what was saved: the
+ * helper says how each looks.  The one that has a name is kept. */
+static bool seen_before(struct pictures *self, struct picture *picture)
 {
-	for (size_t i = 0; i < self->kept; i++)
-		if (self->all[i].png && self->all[i].size == picture->size &&
-		    memcmp(self->all[i].png, picture->png, picture->size) == 0)
-			return true;
+	for (size_t i = 0; i < self->kept; i++) {
+		struct picture *kept = &self->all[i];
+
+		if (!kept->png || strcmp(kept->look, picture->look) != 0)
+			continue;
+		if (!kept->path)
+			kept->path = take(&picture->path);
+		return true;
+	}
 	return false;
+}
+
+static void read_look(struct pictures *self, struct picture *picture)
+{
+	ssize_t got = pread(self->words, picture->look, sizeof picture->look - 1, 0);
+
+	picture->look[got > 0 ? got : 0] = '\0';
 }
 
 static void on_child_ended(int status, void *arg)
@@ -170,7 +184,9 @@ static void on_child_ended(int status, void *arg)
 	self->all[self->next++] = (struct picture){0};
 	if (status == 0)
 		picture.png = read_all(self->result, SIZE_MAX, &picture.size);
-	if (!picture.png)
+	if (picture.png)
+		read_look(self, &picture);
+	else
 		set_problem(self, &picture, status);
 	close_fd(&self->result);
 	close_fd(&self->words);

@@ -18,6 +18,7 @@ struct picture {
 	char *path;         /* owned: the file in the workspace; NULL for a display */
 	unsigned char *png; /* owned: ready to send; NULL if it is broken */
 	size_t size;
+	char look[20]; /* equal for pictures that look alike */
 	char *problem; /* owned: why there is no png */
 };
 void picture_finish(struct picture *self);
@@ -37,7 +38,7 @@ int pictures_add_memory(struct pictures *self, const void *png, size_t size,
 size_t pictures_count(const struct pictures *self);
 /* Works through the batch; done(arg) comes from the loop, also for an empty batch. */
 void pictures_start(struct pictures *self, pictures_done_fn *done, void *arg);
-/* The results so far.  Equal pictures are there once only.  Borrows. */
+/* The results so far.  Pictures that look alike are there once only.  Borrows. */
 const struct picture *pictures_results(const struct pictures *self, size_t *count);
 /* Kills what is still at work. */
 void pictures_destroy(struct pictures **self);

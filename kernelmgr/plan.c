@@ -82,6 +82,18 @@ static bool read_two(struct plan *out, char *const words[WORDS_MAX])
 		out->cwd = words[1];
 		return true;
 	}
+	if (strcmp(words[0], "forwarder") == 0) {
+		out->forwarder = words[1];
+		return true;
+	}
+	if (strcmp(words[0], "group") == 0) {
+		if (out->group_count == PLAN_GROUPS_MAX)
+			return false;
+		out->groups[out->group_count++] = words[1];
+		return true;
+	}
+	if (strcmp(words[0], "modes") == 0)
+		return (out->all_modes = strcmp(words[1], "all") == 0);
 	return strcmp(words[0], "port") == 0 && read_number(words[1], &out->port);
 }
 
@@ -95,6 +107,11 @@ static bool read_line(struct plan *out, char *const words[WORDS_MAX])
 		return read_two(out, words);
 	if (strcmp(words[0], "limit") == 0)
 		return read_limit(out, words[1], words[2]);
+	if (strcmp(words[0], "proxy") == 0) {
+		out->proxy_host = words[1];
+		out->proxy_port = words[2];
+		return true;
+	}
 	bool become = strcmp(words[0], "become") == 0;
 	if (!become && strcmp(words[0], "appear") != 0)
 		return read_mount(out, words);
@@ -121,5 +138,7 @@ const char *plan_read(struct plan *out, char *text)
 		if (rest || !read_line(out, words))
 			return line;
 	}
+	if (out->forwarder && (!out->proxy_host || !out->own_net))
+		return "forwarder";
 	return NULL;
 }

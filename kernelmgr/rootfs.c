@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernelmgr/nolinks.h"
 #include "kernelmgr/supervise.h"
 
 /* <sys/mount.h> has these too, but clashes with <linux/mount.h>. */
@@ -104,11 +105,19 @@ void rootfs_map_owners(struct plan *plan)
 
 /* ---- gathering ---- */
 
+/* What is written to may lie in a directory that code writes to, which could put a link
+ * there. */
 static int grab(const char *from, bool read_only)
 {
-	int tree = (int)syscall(SYS_open_tree, AT_FDCWD, from,
-				OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	int fd =
+	    read_only ? open(from, O_PATH | O_CLOEXEC) : nolinks_open(from, O_PATH);
+	int tree = fd < 0 ? -1
+			  : (int)syscall(SYS_open_tree, fd, "",
+					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+					     AT_EMPTY_PATH | AT_RECURSIVE);
 
+	if (fd >= 0)
+		close(fd);
 	if (tree >= 0 &&
 	    set_flags(tree, AT_RECURSIVE,
 		      MOUNT_ATTR_NOSUID | (read_only ? MOUNT_ATTR_RDONLY : 0), -1) < 0)

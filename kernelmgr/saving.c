@@ -16,6 +16,9 @@
 
 enum {
 	FAILURES_MAX = 6, /* kernels that may die restoring one state */
+	ADOPTING_MAX =
+	    8,        /* jobs of one kernel in the store: each waits for its answer */
+	TOLD_MAX = 8, /* things of one kind that are told of one kernel */
 	FAILED_SHOWN = 8, /* names that did not come back */
 	NAME_SHOWN = 64,  /* characters of one */
 	WHY_SHOWN = 120,  /* of the reason */
@@ -116,6 +119,7 @@ static void on_begin(const json_t *answer, void *arg)
 	};
 
 	self->saving.asking = false;
+	self->saving.damages = self->saving.refusals = 0;
 	self->saving.generation = (uint64_t)json_integer_of(answer, "generation", 0);
 	self->saving.cell = self->saving.began = json_integer_of(answer, "cell", 0);
 	self->saving.untold = manifest[0] != '\0';
@@ -156,9 +160,10 @@ static void on_adopted(const json_t *answer, void *arg)
 	long long generation = json_integer_of(answer, "generation", 0);
 	const char *error = json_text(answer, "error", NULL);
 
-	if (error)
+	self->saving.adopting--;
+	if (error && self->saving.refusals++ < TOLD_MAX)
 		log_warn(self->name, "generation %lld: %s", generation, error);
-	else
+	if (!error)
 		self->saving.cell = self->saving.kept =
 		    json_integer_of(answer, "cell", 0);
 	if (self->branching)
@@ -175,11 +180,18 @@ static void on_adopted(const json_t *answer, void *arg)
 
 void saving_on_saved(struct workspace *self, uint64_t generation)
 {
-	if (store_of(self))
-		store_ask(store_of(self),
-			  json_pack("{ss sI}", "do", "adopt", "generation",
-				    (json_int_t)generation),
-			  on_adopted, self);
+	if (!store_of(self))
+		return;
+	if (self->saving.adopting == ADOPTING_MAX) {
+		kernel_tell(self->kernel, "refused %llu too many at once",
+			    (unsigned long long)generation);
+		return;
+	}
+	self->saving.adopting++;
+	store_ask(
+	    store_of(self),
+	    json_pack("{ss sI}", "do", "adopt", "generation", (json_int_t)generation),
+	    on_adopted, self);
 }
 
 static void condemn(struct workspace *self, const char *name, const char *why)
@@ -193,7 +205,8 @@ static void condemn(struct workspace *self, const char *name, const char *why)
 
 void saving_on_damaged(struct workspace *self, const char *names)
 {
-	if (!store_of(self) || !self->saving.generation)
+	if (!store_of(self) || !self->saving.generation ||
+	    self->saving.damages++ >= TOLD_MAX)
 		return;
 	log_error(self->name, "damaged: %s", names);
 	condemn(self, NULL, "its bytes on disk are damaged");

@@ -199,6 +199,9 @@ int state_runtime_open(char out[PATH_MAX], int *lock, struct err *err)
 	snprintf(out, PATH_MAX, "%s/" RUNTIME_PREFIX "XXXXXX", base);
 	if (!mkdtemp(out))
 		return err_set(err, ERR_SYSTEM, "make a directory in %.150s", base);
+	if (!realpath(out, path) || strlen(path) >= PATH_MAX)
+		return err_set(err, ERR_SYSTEM, "find %.150s", out);
+	memcpy(out, path, strlen(path) + 1);
 	snprintf(path, sizeof path, "%s/lock", out);
 	*lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB) < 0)

@@ -30,5 +30,10 @@ void confine_begin(const struct plan *plan);
  * Landlock and the filter.  For this process and whatever it starts. */
 void confine(const struct plan *plan);
 void confine_limits(const struct plan *plan);
+/* While the machine can be seen: puts this process, and whatever it starts, into the
+ * control groups of the plan, and makes it the first to go when memory is short. */
+void confine_group(const struct plan *plan);
+/* Removes them, if nothing is left in them. */
+void confine_remove_groups(const struct plan *plan);
 
 #endif

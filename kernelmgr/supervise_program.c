@@ -32,6 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernelmgr/forward.h"
 #include "kernelmgr/supervise.h"
 #include "kernelmgr/sweep.h"
 
@@ -90,6 +91,7 @@ static _Noreturn void become_kernel(const struct plan *plan, pid_t supervisor,
 	if (plan->tier == 'U') /* the daemon is in its group */
 		umask(007);
 	if (plan->tier != 'N') {
+		confine_group(plan);
 		confine(plan);
 		if (plan->cwd && chdir(plan->cwd) < 0)
 			fail("enter %s", plan->cwd);
@@ -146,6 +148,15 @@ static void kill_all(void)
 	}
 }
 
+/* The daemon removes the control groups of its kernels, when it has read what they
+ * know; but not when it is gone. */
+static bool daemon_is_gone(void)
+{
+	struct pollfd control = {CONTROL, 0, 0};
+
+	return poll(&control, 1, 0) == 1;
+}
+
 /* runtime_dir: NULL for process 1, whose end ends the others too. */
 static _Noreturn void leave(const struct plan *plan, const char *runtime_dir,
 			    int status)
@@ -155,6 +166,8 @@ static _Noreturn void leave(const struct plan *plan, const char *runtime_dir,
 		kill_all();
 		act_as_kernel(plan, false);
 		sweep_tree(runtime_dir);
+		if (daemon_is_gone())
+			confine_remove_groups(plan);
 	}
 	_exit(status);
 }
@@ -214,6 +227,7 @@ static _Noreturn void serve(const struct plan *plan, pid_t kernel, int signals,
 static _Noreturn void be_process_1(struct plan *plan, int signals, char *const argv[])
 {
 	confine_begin(plan);
+	forward_listen(plan);
 	rootfs_gather(plan);
 	rootfs_enter(plan);
 	confine(plan);
@@ -233,6 +247,7 @@ static _Noreturn void wait_for_process_1(const struct plan *plan, pid_t pid,
 
 	for (int i = 0; i < PASSED; i++)
 		close(FIRST_PASSED + i);
+	forward_start(plan);
 	while (wait4(pid, &status, 0, &use) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status)) /* it could not tell */
@@ -278,6 +293,7 @@ int main(int argc, char **argv)
 		rootfs_map_owners(&plan);
 	plan.outer_uid = geteuid(); /* a new user namespace knows them no more */
 	plan.outer_gid = getegid();
+	forward_open(&plan);
 	pid_t pid = (pid_t)confine_clone(&plan);
 	if (pid == 0)
 		be_process_1(&plan, signals, argv + 2);

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,15 +71,95 @@ int sweep_children(bool (*spare)(pid_t pid))
 	return found;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int flag,
-			struct FTW *ftw)
+/* ---- directories ---- */
+
+enum {
+	DEPTH_MAX = 32,      /* of descriptors that are open at once */
+	PASSES_MAX = 100000, /* each makes what is deeper that much less deep */
+};
+
+struct sweeping {
+	int top;
+	dev_t device;
+	unsigned moved; /* directories, so far: too deep where they were */
+};
+
+/* Whatever mode it has; -1 if it is a link, or not ours. */
+static int open_to_empty(int above, const char *name)
 {
-	(void)st, (void)flag, (void)ftw;
-	remove(path);
-	return 0;
+	int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(above, name, O_RDONLY | flags);
+	char path[64];
+
+	if (fd >= 0) {
+		fchmod(fd, 0700);
+		return fd;
+	}
+	int closed = openat(above, name, O_PATH | flags);
+	if (closed < 0)
+		return -1;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", closed);
+	if (chmod(path, 0700) == 0)
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	close(closed);
+	return fd;
+}
+
+static void empty(struct sweeping *self, int dir, unsigned depth);
+
+static void remove_one(struct sweeping *self, int dir, const char *name, unsigned depth)
+{
+	char flat[32];
+	struct stat st;
+
+	if (unlinkat(dir, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
+		return;
+	if (depth == DEPTH_MAX) {
+		snprintf(flat, sizeof flat, ".deep-%u", ++self->moved);
+		renameat(dir, name, self->top, flat);
+		return;
+	}
+	int fd = open_to_empty(dir, name);
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == self->device)
+		empty(self, fd, depth + 1);
+	else if (fd >= 0)
+		close(fd);
+	unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* Consumes dir. */
+static void empty(struct sweeping *self, int dir, unsigned depth)
+{
+	DIR *list = fdopendir(dir);
+
+	if (!list) {
+		close(dir);
+		return;
+	}
+	for (struct dirent *entry; (entry = readdir(list));)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			remove_one(self, dir, entry->d_name, depth);
+	closedir(list);
 }
 
 void sweep_tree(const char *path)
 {
-	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	struct sweeping self = {.top = open_to_empty(AT_FDCWD, path)};
+	struct stat st;
+	unsigned before;
+	int passes = 0;
+
+	if (self.top >= 0 && fstat(self.top, &st) == 0) {
+		self.device = st.st_dev;
+		do {
+			int fd = open_to_empty(AT_FDCWD, path);
+
+			before = self.moved;
+			if (fd >= 0)
+				empty(&self, fd, 0);
+		} while (self.moved != before && ++passes < PASSES_MAX);
+	}
+	if (self.top >= 0)
+		close(self.top);
+	unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
 }

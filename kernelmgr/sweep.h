@@ -13,8 +13,8 @@
 /* Kills (SIGKILL) and reaps each child of this process that spare(), if not NULL, does
  * not spare.  Returns how many there were. */
 int sweep_children(bool (*spare)(pid_t pid));
-/* Removes a directory with all that is in it; follows no links, leaves no file system.
- */
+/* Removes a directory with all that is in it, however deep and closed; follows no
+ * links, even if somebody puts them there meanwhile; leaves no file system. */
 void sweep_tree(const char *path);
 
 #endif

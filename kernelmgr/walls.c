@@ -9,17 +9,14 @@
 #include <unistd.h>
 
 #include "kernelmgr/landlock.h"
+#include "kernelmgr/plan.h"
 #include "wire/mem.h"
-
-enum {
-	SHM_PART = 25, /* of the machine's memory, in percent */
-	TMP_PART = 25,
-};
 
 /* How a kernel in tier N sees its own. */
 #define VIEW_WORKDIR "/workspace"
 #define VIEW_RUNTIME "/run/kernel"
 #define VIEW_STORE "/run/state"
+#define VIEW_COPY "/copy"
 
 #define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -88,6 +85,11 @@ static void set(char out[PATH_MAX], const char *path)
 	snprintf(out, PATH_MAX, "%s", path);
 }
 
+const char *walls_shown_runtime(const struct walls *self, const char *dir)
+{
+	return self->tier == 'N' ? VIEW_RUNTIME : dir;
+}
+
 void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 		struct walls_view *out)
 {
@@ -96,7 +98,7 @@ void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 	*out = (struct walls_view){.fixed = inside, .peer = inside ? 0 : getpid()};
 	set(out->workdir, inside ? VIEW_WORKDIR : kernel->workdir);
 	set(out->home, inside ? WALLS_HOME : kernel->home);
-	set(out->runtime_dir, inside ? VIEW_RUNTIME : kernel->runtime_dir);
+	set(out->runtime_dir, walls_shown_runtime(self, kernel->runtime_dir));
 	if (inside)
 		set(out->tmp, "/tmp");
 	else
@@ -105,6 +107,8 @@ void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 		set(out->store, inside ? VIEW_STORE : kernel->store);
 		set(out->spool, inside ? VIEW_STORE "/spool" : kernel->spool);
 	}
+	if (kernel->copy)
+		set(out->copy, inside ? VIEW_COPY : kernel->copy);
 }
 
 /* ---- tier U ---- */
@@ -227,6 +231,8 @@ static void add_own(struct plan_text *self, const struct walls_kernel *kernel,
 	add(self, "rw", kernel->workdir, view->workdir);
 	add(self, "rw", kernel->runtime_dir, view->runtime_dir);
 	add(self, "rw", kernel->home, view->home);
+	if (kernel->copy)
+		add(self, "rw", kernel->copy, view->copy);
 	if (!kernel->store)
 		return;
 	for (size_t i = 0; i < COUNT_OF(parts); i++) {
@@ -244,6 +250,13 @@ static void add_network(const struct walls *self, struct buf *out)
 	if (self->network == NETWORK_HOST)
 		return;
 	buf_text(out, self->tier == 'N' ? "net\town\n" : "net\tnone\n");
+	if (self->network != NETWORK_PROXY)
+		return;
+	if (self->tier == 'N')
+		buf_printf(out, "forwarder\t%s\nproxy\t%s\t%u\n", self->paths->forward,
+			   self->proxy.host, self->proxy.port);
+	else
+		buf_printf(out, "port\t%u\n", self->proxy.port);
 }
 
 int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
@@ -260,9 +273,10 @@ int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
 	if (self->tier == 'U')
 		buf_printf(out, "become\t%u\t%u\n", id, id);
 	if (self->tier == 'N')
-		buf_printf(out, "%s\t%u\t%u\nlimit\tshm\t%d%%\nlimit\ttmp\t%d%%\n",
-			   self->become ? "become" : "appear", id, id, SHM_PART,
-			   TMP_PART);
+		buf_printf(out, "%s\t%u\t%u\n", self->become ? "become" : "appear", id,
+			   id);
+	if (kernel->copy)
+		buf_text(out, "modes\tall\n");
 	add_network(self, out);
 	add_system(&text);
 	add_interpreter(&text);
@@ -291,18 +305,34 @@ static bool is_replaced(const char *variable)
 	return false;
 }
 
+/* What its variables say of proxies holds for the machine's network, not for one of its
+ * own: from there the proxy is reached through the forwarder. */
+static size_t add_proxy(const struct walls *self, char **env)
+{
+	struct proxy seen = self->proxy;
+
+	if (self->network != NETWORK_PROXY)
+		return 0;
+	if (self->tier == 'N') {
+		snprintf(seen.host, sizeof seen.host, "127.0.0.1");
+		seen.port = FORWARD_PORT;
+	}
+	return (size_t)proxy_env(&seen, env);
+}
+
 char **walls_env(const struct walls *self, const struct walls_view *view,
 		 char *const base[])
 {
 	size_t count = 0, at = 0;
 	const char *python = self->paths->python;
-	bool off = self->tier == '0';
+	bool off = self->tier == '0', host = self->network == NETWORK_HOST;
 
 	while (base[count])
 		count++;
-	char **env = xcalloc(count + 8, sizeof *env);
+	char **env = xcalloc(count + 8 + PROXY_VARIABLES, sizeof *env);
 	for (size_t i = 0; i < count; i++)
-		if (off || !is_replaced(base[i]))
+		if (off ||
+		    (!is_replaced(base[i]) && (host || !proxy_is_variable(base[i]))))
 			env[at++] = xstrdup(base[i]);
 	if (off)
 		return env;
@@ -313,6 +343,7 @@ char **walls_env(const struct walls *self, const struct walls_view *view,
 	env[at++] = xasprintf("PIP_TARGET=%s/packages", view->home);
 	env[at++] = xasprintf("TMPDIR=%s", view->tmp);
 	env[at++] = xstrdup("SHELL=/bin/sh");
+	at += add_proxy(self, env + at);
 	env[at++] = xstrdup("USER=kernel");
 	env[at++] = xstrdup("LOGNAME=kernel");
 	return env;

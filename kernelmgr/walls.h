@@ -21,6 +21,7 @@
 #include "kernelmgr/config.h"
 #include "kernelmgr/launch.h"
 #include "kernelmgr/owners.h"
+#include "kernelmgr/proxy.h"
 #include "wire/buf.h"
 #include "wire/err.h"
 
@@ -38,6 +39,7 @@ struct walls { /* decided once */
 	bool become;           /* kernels are somebody else: tier U, and N as root */
 	struct owners *owners; /* tier U */
 	enum network network;
+	struct proxy proxy;      /* with NETWORK_PROXY */
 	char identity[PATH_MAX]; /* directory with the passwd and group they see */
 	char why[300];           /* why no better tier; "" when it is what was asked */
 	char lower[360];         /* the same as a line of the footer */
@@ -46,13 +48,14 @@ struct walls { /* decided once */
 struct walls_kernel { /* of one kernel, as the machine sees it; borrowed */
 	const char *workdir, *home, *runtime_dir;
 	const char *store, *spool; /* NULL: nothing is saved */
+	const char *copy;          /* NULL: it copies its files nowhere */
 	unsigned number;
 	uid_t owner; /* walls_owner() */
 };
 
 struct walls_view { /* the same, as the kernel sees it */
 	char workdir[PATH_MAX], home[PATH_MAX], runtime_dir[PATH_MAX];
-	char store[PATH_MAX], spool[PATH_MAX], tmp[PATH_MAX];
+	char store[PATH_MAX], spool[PATH_MAX], tmp[PATH_MAX], copy[PATH_MAX];
 	bool fixed; /* the paths are the same wherever the workspace lies */
 	pid_t peer; /* what the daemon's pid looks like */
 };
@@ -82,6 +85,8 @@ int walls_give(uid_t owner, const char *dir, const char *root,
 
 void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 		struct walls_view *out);
+/* How a kernel sees its runtime directory. */
+const char *walls_shown_runtime(const struct walls *self, const char *dir);
 /* Adds the plan of this kernel's walls to out. */
 int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
 	       const struct walls_view *view, struct buf *out,
@@ -90,5 +95,25 @@ int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
  * launch_env_destroy(). */
 char **walls_env(const struct walls *self, const struct walls_view *view,
 		 char *const base[]);
+
+/* A program that is behind walls, too. */
+struct walls_program { /* all borrowed */
+	const struct buf *plan;
+	const char *dir;         /* made for it: the supervisor removes it */
+	const char *const *argv; /* NULL ends */
+	char *const *env;
+	int output; /* descriptor of what it says; -1: nobody listens */
+};
+struct walls_run {
+	struct child *child; /* its supervisor */
+	int control;         /* owned; when it is closed, the program is ended */
+};
+int walls_run(struct walls_run *out, struct loop *loop,
+	      const struct launch_paths *paths, const struct walls_program *program,
+	      child_ended_fn *ended, void *arg, struct err *err) must_check;
+/* When the child has ended.  *status is as from waitpid(); fails if it could not run.
+ */
+int walls_run_result(const struct walls_run *self, int *status,
+		     struct err *err) must_check;
 
 #endif

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "kernelmgr/landlock.h"
 #include "kernelmgr/sweep.h"
 #include "kernelmgr/walls.h"
+#include "kernelmgr/walls_network.h"
 #include "wire/log.h"
 #include "wire/loop.h"
 #include "wire/mem.h"
@@ -36,59 +36,37 @@ static void on_deadline(void *arg)
 	child_kill(((struct try *)arg)->child);
 }
 
-/* What the supervisor told: 0 if the program ran and ended well. */
-static int read_verdict(int control, struct err *err)
-{
-	char text[256];
-	ssize_t len;
-	int status;
-
-	while ((len = recv(control, text, sizeof text - 1, MSG_DONTWAIT)) > 0) {
-		text[len] = '\0';
-		if (strncmp(text, "failed ", 7) == 0)
-			return err_set(err, ERR_CONFIG, "%.200s", text + 7);
-		if (sscanf(text, "end %d", &status) == 1)
-			return status == 0 ? 0
-					   : err_set(err, ERR_CONFIG,
-						     "Python does not start behind it "
-						     "(wait status %d)",
-						     status);
-	}
-	return err_set(err, ERR_CONFIG, "nothing was heard of a kernel behind it");
-}
-
 /* Runs Python behind the walls of a plan. */
 static int run(const struct launch_paths *paths, char *const env[], const char *dir,
 	       const struct buf *plan, struct err *err)
 {
 	owned(loop_destroy) struct loop *loop = NULL;
-	owned(close_fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int control[2];
+	const struct walls_program program = {
+	    .plan = plan,
+	    .dir = dir,
+	    .argv = (const char *const[]){paths->python, "-c", "pass", NULL},
+	    .env = env,
+	    .output = -1,
+	};
+	struct walls_run run;
+	int status;
 
-	if (null < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
-		return err_set(err, ERR_SYSTEM, "open a socket");
-	owned(close_fd) int ours = control[0];
-	owned(close_fd) int theirs = control[1];
-	if (send(ours, plan->data, plan->size, MSG_NOSIGNAL) < 0)
-		return err_set(err, ERR_SYSTEM, "tell the plan");
 	if (loop_create(&loop, READ_SIZE, err) < 0)
 		return -1;
 	struct try try = {.loop = loop};
-	const struct launch what = {
-	    .argv = (const char *const[]){paths->supervisor, dir, paths->python, "-c",
-					  "pass", NULL},
-	    .env = (const char *const *)(uintptr_t)env,
-	    .fds = (const int[]){null, null, null, theirs, null, null, null},
-	    .fd_count = 7,
-	};
-	if (launch_child(&try.child, loop, &what, on_ended, &try, err) < 0)
+	if (walls_run(&run, loop, paths, &program, on_ended, &try, err) < 0)
 		return -1;
-	close_fd(&theirs);
+	owned(close_fd) int control = run.control;
+	try.child = run.child;
 	loop_timer_start(loop, &try.deadline, TRY_US, on_deadline, &try);
 	loop_run(loop);
 	loop_timer_stop(&try.deadline);
-	return read_verdict(ours, err);
+	if (walls_run_result(&run, &status, err) < 0)
+		return -1;
+	return status == 0 ? 0
+			   : err_set(err, ERR_CONFIG,
+				     "Python does not start behind it (wait status %d)",
+				     status);
 }
 
 static int make_dir(char out[PATH_MAX], const char *above, const char *name,
@@ -190,7 +168,8 @@ static int try_candidate(struct walls *self, const struct candidate *candidate,
 		return -1;
 	if (self->tier == 'L' && landlock_abi() == 0)
 		return err_set(err, ERR_CONFIG, "this Linux has no Landlock");
-	if (write_names(self, "passwd", err) < 0 || write_names(self, "group", err) < 0)
+	if (network_fits(self, err) < 0 || write_names(self, "passwd", err) < 0 ||
+	    write_names(self, "group", err) < 0)
 		return -1;
 	return try_walls(self, env, runtime_dir, state_dir, err);
 }
@@ -201,33 +180,6 @@ static bool is_asked(int64_t asked, char tier)
 	       (asked == WALLS_U && tier == 'U') || (asked == WALLS_L && tier == 'L');
 }
 
-/* ---- the network ---- */
-
-static const char *proxy_of(char *const env[])
-{
-	static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "http_proxy",
-					    "HTTP_PROXY"};
-	const char *found = NULL;
-
-	for (size_t i = 0; i < COUNT_OF(names) && !found; i++)
-		found = launch_env_get(env, names[i]);
-	return found && found[0] ? found : NULL;
-}
-
-static int decide_network(struct walls *out, char *const env[], struct err *err)
-{
-	const char *proxy = proxy_of(env);
-
-	out->network = (enum network)out->config->network;
-	if (out->network == NETWORK_AUTO)
-		out->network = proxy ? NETWORK_PROXY : NETWORK_HOST;
-	if (out->network == NETWORK_PROXY && !proxy)
-		return err_set(err, ERR_CONFIG,
-			       "%s=proxy needs the proxy's address in http_proxy",
-			       config_name(out->config, "network"));
-	return 0;
-}
-
 static void note_failure(struct walls *self, char tier, const struct err *err)
 {
 	size_t at = strlen(self->why);
@@ -236,9 +188,22 @@ static void note_failure(struct walls *self, char tier, const struct err *err)
 		 tier, err->msg);
 }
 
+/* Why nothing could be tried; says nothing of what this machine allows.  A full disk,
+ * which a kernel of the last daemon may have filled, must not lower the walls. */
+static bool is_passing(const struct err *err)
+{
+	static const int reasons[] = {ENOSPC, EDQUOT, ENOMEM, EMFILE,
+				      ENFILE, EAGAIN, EIO,    EROFS};
+
+	for (size_t i = 0; i < COUNT_OF(reasons); i++)
+		if (err->kind == ERR_SYSTEM && err->os == reasons[i])
+			return true;
+	return false;
+}
+
 /* The best candidate that is asked for and works; tier 0 if there is none. */
-static void find_tier(struct walls *self, char *const env[], const char *runtime_dir,
-		      const char *state_dir)
+static int find_tier(struct walls *self, char *const env[], const char *runtime_dir,
+		     const char *state_dir, struct err *out)
 {
 	static const struct candidate candidates[] = {
 	    {'N', true}, {'N', false}, {'U', true}, {'L', false}};
@@ -252,12 +217,17 @@ static void find_tier(struct walls *self, char *const env[], const char *runtime
 			continue;
 		if (try_candidate(self, candidate, env, runtime_dir, state_dir, &err) ==
 		    0)
-			return;
+			return 0;
 		owners_close(&self->owners);
+		if (is_passing(&err)) {
+			*out = err;
+			return err_wrap(out, "try tier %c", candidate->tier);
+		}
 		note_failure(self, candidate->tier, &err);
 	}
 	self->tier = '0';
 	self->become = false;
+	return 0;
 }
 
 int walls_decide(struct walls *out, const struct config *config,
@@ -265,20 +235,21 @@ int walls_decide(struct walls *out, const struct config *config,
 		 const char *runtime_dir, const char *state_dir, struct err *err)
 {
 	*out = (struct walls){.config = config, .paths = paths, .tier = '0'};
-	if (decide_network(out, env, err) < 0)
+	if (network_decide(out, env, err) < 0)
 		return -1;
 	if (config->walls == WALLS_OFF)
-		return 0;
+		return network_settle(out, err);
 	if (make_dir(out->identity, runtime_dir, "identity", err) < 0)
 		return -1;
-	find_tier(out, env, runtime_dir, state_dir);
+	if (find_tier(out, env, runtime_dir, state_dir, err) < 0)
+		return -1;
 	if (out->tier == '0' && config->walls != WALLS_AUTO)
 		return err_set(err, ERR_CONFIG, "%s cannot be kept here: %.180s",
 			       config_name(config, "walls"), out->why);
 	if (out->why[0])
 		snprintf(out->lower, sizeof out->lower, "tier %c, because of %s",
 			 out->tier, out->why);
-	return 0;
+	return network_settle(out, err);
 }
 
 bool walls_apart(const struct walls *self)

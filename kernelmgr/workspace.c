@@ -15,7 +15,8 @@
 
 enum {
 	NAMES_LISTED = 12,
-	NAME_SHOWN = 64, /* characters of one */
+	NAME_SHOWN = 64,  /* characters of one */
+	RESTARTS_MAX = 3, /* of one call, whose code may be what ends its kernels */
 };
 
 static void pump(void *arg);
@@ -44,8 +45,8 @@ int workspace_create(struct workspace **out, struct workspace_place *place,
 	snprintf(self->name, sizeof self->name, "%s", name);
 	snprintf(self->dir, sizeof self->dir, "%s", dir);
 	if (state_home(self->home, place->stores.state_dir, name, err) < 0 ||
-	    files_open(&self->files, dir, err) < 0 || give_directories(self, err) < 0 ||
-	    saving_open(self, err) < 0)
+	    files_open_real(&self->files, dir, err) < 0 ||
+	    give_directories(self, err) < 0 || saving_open(self, err) < 0)
 		return err_wrap(err, "workspace %s", name);
 	journal_tell_lost(place->journal, name, self->saving.store != NULL,
 			  &self->notice);
@@ -72,6 +73,7 @@ void workspace_destroy(struct workspace **self)
 	loop_timer_stop(&dead->pump);
 	loop_timer_stop(&dead->idle);
 	proof_forget(dead);
+	quota_finish(dead);
 	destroy_all(&dead->calls);
 	destroy_all(&dead->finishing);
 	if (dead->kernel)
@@ -98,6 +100,14 @@ const char *workspace_dir(const struct workspace *self)
 const struct files *workspace_files(const struct workspace *self)
 {
 	return self->files;
+}
+
+int workspace_write(struct workspace *self, const char *path, size_t path_size,
+		    const void *data, size_t size, bool *created, struct err *err)
+{
+	if (quota_take(self, size, err) < 0)
+		return -1;
+	return files_write(self->files, path, path_size, data, size, created, err);
 }
 
 bool workspace_has_kernel(const struct workspace *self)
@@ -152,8 +162,7 @@ static void forget_names(struct workspace *self)
 
 /* ---- the kernel ---- */
 
-/* The call that the kernel is working on, or NULL. */
-static struct call *running(const struct workspace *self)
+struct call *workspace_running(const struct workspace *self)
 {
 	struct call *head = TAILQ_FIRST(&self->calls);
 
@@ -167,7 +176,7 @@ static void on_ready(void *arg)
 
 static void on_begun(const char *id, void *arg)
 {
-	struct call *call = running(arg);
+	struct call *call = workspace_running(arg);
 
 	if (call && strcmp(id, call->msg_id) == 0)
 		call_on_begun(call);
@@ -177,7 +186,7 @@ static void on_message(enum kernel_channel channel, const struct jmsg *message,
 		       void *arg)
 {
 	struct workspace *self = arg;
-	struct call *call = running(self);
+	struct call *call = workspace_running(self);
 
 	if (call && strcmp(message->parent_id, call->msg_id) == 0)
 		call_on_message(call, channel, message);
@@ -210,19 +219,21 @@ void workspace_tell_loss(const struct workspace *self, struct buf *out)
 static void on_last_words(const struct lastwords_rest *rest, void *arg)
 {
 	struct workspace *self = arg;
-	struct call *call = running(self);
-	struct clip *to = &self->late;
+	struct call *call = workspace_running(self);
 	owned(buf_finish) struct buf text = {0};
 
-	if (call)
-		to = rest->is_err ? &call->outputs.err : &call->outputs.out;
 	if (rest->lost)
 		buf_printf(&text,
 			   "\n[... %llu byte%s of output went with the kernel ...]\n",
 			   (unsigned long long)rest->lost, plural_s(rest->lost));
 	utf8_clean(&text, rest->text, rest->size);
-	clip_add(to, buf_str(&text), text.size);
-	to->total += (size_t)rest->lost; /* those that are left out count too */
+	if (call) {
+		outputs_add_rest(&call->outputs, rest->is_err, buf_str(&text),
+				 text.size, (size_t)rest->lost);
+		return;
+	}
+	clip_add(&self->late, buf_str(&text), text.size);
+	self->late.total += (size_t)rest->lost; /* what is left out counts too */
 }
 
 /* Tells the next call what became of the kernel that it would have expected. */
@@ -251,14 +262,14 @@ static void note_death(struct workspace *self, const struct kernel_death *death)
 static void on_dead(const struct kernel_death *death, void *arg)
 {
 	struct workspace *self = arg;
-	struct call *head = TAILQ_FIRST(&self->calls), *call = running(self);
+	struct call *head = TAILQ_FIRST(&self->calls), *call = workspace_running(self);
 
 	self->kernel = NULL;
 	self->place->kernels_alive--;
 	if (!self->draining) /* else the next daemon has to tell it */
 		journal_gone(self->place->journal, self->name);
 	if (call && call->state == CALL_SENT &&
-	    !kernel_has_begun(death, call->msg_id)) {
+	    !kernel_has_begun(death, call->msg_id) && call->restarts++ < RESTARTS_MAX) {
 		note_death(self, death);
 		self->cells = call->cell - 1; /* that number was not used */
 		call->cell = 0;
@@ -393,7 +404,7 @@ static void pump(void *arg)
 	struct call *head = TAILQ_FIRST(&self->calls);
 	struct err err;
 
-	if (self->draining && self->kernel && !running(self))
+	if (self->draining && self->kernel && !workspace_running(self))
 		kernel_stop(self->kernel);
 	if (!head && self->kernel && self->place->config->idle_timeout_s)
 		loop_timer_start(self->place->kernels.loop, &self->idle,
@@ -443,6 +454,7 @@ void workspace_drain(struct workspace *self)
 
 	self->draining = true;
 	proof_yield(self->place);
+	viewer_drain(self);
 	for (call = TAILQ_FIRST(&self->calls); call; call = next) {
 		next = TAILQ_NEXT(call, link);
 		if (call->state < CALL_SENT)
@@ -453,7 +465,7 @@ void workspace_drain(struct workspace *self)
 
 void workspace_interrupt(struct workspace *self)
 {
-	struct call *call = running(self);
+	struct call *call = workspace_running(self);
 
 	if (call)
 		call_cancel(call);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include "kernelmgr/config.h"
 #include "kernelmgr/files.h"
@@ -24,8 +25,9 @@ struct workspace_place { /* what all workspaces share; outlives them */
 	struct kernel_place kernels;
 	struct journal *journal; /* NULL: no notes are taken */
 	struct store_place stores;
-	uint64_t namespace_max; /* bytes of one saved namespace */
-	struct proof *proof;    /* the one that is under way, or NULL */
+	uint64_t namespace_max;      /* bytes of one saved namespace */
+	struct proof *proof;         /* the one that is under way, or NULL */
+	LIST_HEAD(, viewer) viewers; /* viewer::link */
 	size_t kernels_alive;
 };
 
@@ -45,6 +47,10 @@ bool workspace_busy(const struct workspace *self);
 const char *workspace_name(const struct workspace *self);
 const char *workspace_dir(const struct workspace *self);
 const struct files *workspace_files(const struct workspace *self);
+/* files_write() within the workspace's quota. */
+int workspace_write(struct workspace *self, const char *path, size_t path_size,
+		    const void *data, size_t size, bool *created,
+		    struct err *err) must_check;
 bool workspace_has_kernel(const struct workspace *self);
 /* Asks its store about its saved states; see store_program.c.  job is consumed.  Fails
  * if nothing is saved in this daemon. */

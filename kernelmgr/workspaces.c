@@ -8,6 +8,7 @@
 
 #include "kernelmgr/branches.h"
 #include "kernelmgr/proof.h"
+#include "kernelmgr/viewer.h"
 #include "wire/mem.h"
 
 enum { SHOWN = 60 /* characters of a bad name that are repeated */ };
@@ -33,6 +34,7 @@ void workspaces_destroy(struct workspaces **self)
 	if (!dead)
 		return;
 	proof_finish(dead->place);
+	viewer_finish(dead->place);
 	for (size_t i = 0; i < dead->count; i++)
 		workspace_destroy(&dead->all[i]);
 	free(dead->all);

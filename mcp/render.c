@@ -83,8 +83,8 @@ static void parts_finish(struct parts *self)
 static void parts_init(struct parts *self, const struct outputs *outputs)
 {
 	*self = (struct parts){0};
-	clip_render(&outputs->out, &self->out);
-	clip_render(&outputs->err, &self->err);
+	outputs_out(outputs, &self->out);
+	outputs_err(outputs, &self->err);
 	clip_render(&outputs->result, &self->result);
 	clip_render(&outputs->traceback, &self->traceback);
 	if (outputs->error_value) {
@@ -244,23 +244,26 @@ static void add_vars(struct buf *text, const json_t *summary)
 static void add_imports(struct buf *text, const json_t *summary)
 {
 	const json_t *modules = json_object_get(summary, "modules");
-	size_t total = json_array_size(modules), start = text->size;
+	size_t total = json_array_size(modules), start = text->size, shown = 0;
 
-	for (size_t i = 0; i < total && i < VARS_SHOWN; i++) {
-		const json_t *row = json_array_get(modules, i);
+	for (; shown < total && shown < VARS_SHOWN; shown++) {
+		const json_t *row = json_array_get(modules, shown);
 		const char *alias = json_string_value(json_array_get(row, 0));
 		const char *name = json_string_value(json_array_get(row, 1));
 
 		if (!alias || !name || text->size - start > VARS_BYTES)
 			break;
-		buf_text(text, i ? "  " : "already imported (do not re-import): ");
+		buf_text(text, shown ? "  " : "already imported (do not re-import): ");
 		show_cut(text, json_array_get(row, 0), NAME_SHOWN);
 		if (strcmp(alias, name) != 0) {
 			buf_text(text, "=");
 			show_cut(text, json_array_get(row, 1), NAME_SHOWN);
 		}
 	}
-	if (total)
+	size_t more = total - shown + json_count_of(summary, "more_modules");
+	if (shown && more)
+		buf_printf(text, "  +%zu more", more);
+	if (text->size > start)
 		buf_text(text, "\n");
 }
 

@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "mcp/era.h"
+#include "mcp/resources.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/log.h"
@@ -29,12 +30,12 @@ struct server {
 
 static const char instructions[] =
     "run_python keeps one live IPython kernel: variables, imports and functions stay "
-    "between calls, so build on them instead of repeating code. Files written to the "
-    "working directory stay too and are seen by list_files and read_text_file. Each "
-    "result ends with a footer that names what the next call will find; one of the "
-    "first lines tells when the kernel was restarted and what was lost. Show figures "
-    "with "
-    "plt.show() or leave them open; they come back as images.";
+    "between calls, so build on them instead of repeating code. Files in the working "
+    "directory stay too: list_files, read_text_file and write_file work on them, and "
+    "they are resources, workspace:///PATH. Each result ends with a footer that names "
+    "what the next call will find; one of the first lines tells when the kernel was "
+    "restarted and what was lost. Show figures with plt.show() or leave them open; "
+    "they come back as images.";
 
 struct server *server_create(const struct config *config)
 {
@@ -112,14 +113,21 @@ static json_t *dress(json_t *result, enum mcp_revision revision)
 	return result;
 }
 
-/* How long, and by whom, what never changes while the server runs may be kept. */
-static json_t *cacheable(json_t *result, enum mcp_revision revision)
+/* How long, and by whom, a result may be kept. */
+static json_t *cached(json_t *result, enum mcp_revision revision, int ms,
+		      const char *scope)
 {
 	if (revision < MCP_STATELESS)
 		return result;
-	json_object_set_new(result, "ttlMs", json_integer(CACHE_MS));
-	json_object_set_new(result, "cacheScope", json_string("public"));
+	json_object_set_new(result, "ttlMs", json_integer(ms));
+	json_object_set_new(result, "cacheScope", json_string(scope));
 	return result;
+}
+
+/* What never changes while the server runs. */
+static json_t *cacheable(json_t *result, enum mcp_revision revision)
+{
+	return cached(result, revision, CACHE_MS, "public");
 }
 
 static void refuse(const struct ask *ask, json_t *error)
@@ -137,18 +145,18 @@ static void on_initialize(const struct ask *ask)
 {
 	enum mcp_revision revision = ask->context->revision;
 
-	answer(ask, json_pack("{ss s{s{}} so ss}", "protocolVersion",
+	answer(ask, json_pack("{ss s{s{} s{}} so ss}", "protocolVersion",
 			      mcp_revision_name(revision), "capabilities", "tools",
-			      "serverInfo", server_info(revision), "instructions",
-			      instructions));
+			      "resources", "serverInfo", server_info(revision),
+			      "instructions", instructions));
 }
 
 static void on_discover(const struct ask *ask)
 {
 	answer(ask,
-	       cacheable(json_pack("{s[s] s{s{}} ss}", "supportedVersions",
+	       cacheable(json_pack("{s[s] s{s{} s{}} ss}", "supportedVersions",
 				   mcp_revision_name(MCP_2026_07_28), "capabilities",
-				   "tools", "instructions", instructions),
+				   "tools", "resources", "instructions", instructions),
 			 ask->context->revision));
 }
 
@@ -170,6 +178,66 @@ static void on_tools_list(const struct ask *ask)
 		       cacheable(json_pack("{so}", "tools",
 					   tools_list(ask->server->config, revision)),
 				 revision));
+}
+
+static struct resources_ask resources_ask(const struct ask *ask)
+{
+	return (struct resources_ask){.workspace = ask->context->workspace,
+				      .params = ask->rpc->params,
+				      .revision = ask->context->revision,
+				      .result_limit =
+					  (size_t)ask->server->config->result_limit};
+}
+
+/* Takes both. */
+static void answer_resources(const struct ask *ask, json_t *result,
+			     struct resources_error *error)
+{
+	if (result) {
+		answer(ask, result);
+		return;
+	}
+	json_t *message = rpc_error(ask->rpc->id, error->code, "%s", error->err.msg);
+	if (error->data)
+		json_object_set_new(json_object_get(message, "error"), "data",
+				    error->data);
+	refuse(ask, message);
+}
+
+/* Files change at any time, and are a user's own.  Nobody has none. */
+static void on_resources_list(const struct ask *ask)
+{
+	const struct resources_ask resources = resources_ask(ask);
+	struct resources_error error = {0};
+	json_t *result = resources.workspace ? resources_list(&resources, &error)
+					     : json_pack("{s[]}", "resources");
+
+	answer_resources(
+	    ask, result ? cached(result, resources.revision, 0, "private") : NULL,
+	    &error);
+}
+
+static void on_resources_read(const struct ask *ask)
+{
+	const struct resources_ask resources = resources_ask(ask);
+	struct resources_error error = {.code = RPC_INVALID_PARAMS,
+					.err = ask->context->refusal};
+	json_t *result =
+	    resources.workspace ? resources_read(&resources, &error) : NULL;
+
+	answer_resources(
+	    ask, result ? cached(result, resources.revision, 0, "private") : NULL,
+	    &error);
+}
+
+static void on_resource_templates(const struct ask *ask)
+{
+	const struct resources_ask resources = resources_ask(ask);
+	struct resources_error error = {0};
+	json_t *result = resources_templates(&resources, &error);
+
+	answer_resources(ask, result ? cacheable(result, resources.revision) : NULL,
+			 &error);
 }
 
 static void on_tool_done(json_t *result, void *arg)
@@ -227,6 +295,9 @@ static const struct {
     {"server/discover", MCP_2026_07_28, MCP_2026_07_28, on_discover},
     {"tools/list", MCP_2024_11_05, MCP_2026_07_28, on_tools_list},
     {"tools/call", MCP_2024_11_05, MCP_2026_07_28, on_tools_call},
+    {"resources/list", MCP_2024_11_05, MCP_2026_07_28, on_resources_list},
+    {"resources/read", MCP_2024_11_05, MCP_2026_07_28, on_resources_read},
+    {"resources/templates/list", MCP_2024_11_05, MCP_2026_07_28, on_resource_templates},
 };
 
 /* Row of the method, or -1. */

@@ -9,8 +9,9 @@
 #include "wire/mem.h"
 
 static const struct tool *const tools[] = {
-    &tool_run_python, &tool_undo,   &tool_restore,    &tool_history,
-    &tool_diff,       &tool_branch, &tool_list_files, &tool_read_text_file,
+    &tool_run_python, &tool_undo,           &tool_restore,
+    &tool_history,    &tool_diff,           &tool_branch,
+    &tool_list_files, &tool_read_text_file, &tool_write_file,
 };
 
 /* Every tool has it where branches can be made. */
@@ -26,7 +27,9 @@ static bool has_branches(const struct config *config)
 static const char *const type_names[] = {[ARG_TEXT] = "string",
 					 [ARG_NUMBER] = "number",
 					 [ARG_INTEGER] = "integer",
-					 [ARG_FLAG] = "boolean"};
+					 [ARG_FLAG] = "boolean",
+					 [ARG_ENCODING] = "string"};
+static const char *const encodings[] = {"utf-8", "base64"};
 
 static const struct tool *find(const char *name, size_t size)
 {
@@ -77,6 +80,22 @@ static bool is_number(const struct tool_arg *arg)
 	return arg->type == ARG_NUMBER || arg->type == ARG_INTEGER;
 }
 
+static json_t *default_json(const struct tool_arg *arg)
+{
+	switch (arg->type) {
+	case ARG_TEXT:
+		return json_string("");
+	case ARG_ENCODING:
+		return json_string(encodings[0]);
+	case ARG_FLAG:
+		return json_boolean(arg->fallback != 0);
+	case ARG_NUMBER:
+	case ARG_INTEGER:
+		break;
+	}
+	return number_json(arg->fallback);
+}
+
 static json_t *arg_schema(const struct tool_arg *arg)
 {
 	json_t *schema = json_pack("{ss ss}", "type", type_names[arg->type],
@@ -84,12 +103,12 @@ static json_t *arg_schema(const struct tool_arg *arg)
 
 	if (is_number(arg))
 		json_object_set_new(schema, "minimum", number_json(arg->min));
+	if (arg->type == ARG_ENCODING)
+		json_object_set_new(schema, "enum",
+				    json_pack("[ss]", encodings[0], encodings[1]));
 	if (arg->required)
 		return schema;
-	json_object_set_new(schema, "default",
-			    arg->type == ARG_TEXT   ? json_string("")
-			    : arg->type == ARG_FLAG ? json_boolean(arg->fallback != 0)
-						    : number_json(arg->fallback));
+	json_object_set_new(schema, "default", default_json(arg));
 	return schema;
 }
 
@@ -156,6 +175,8 @@ static void print_signature(const struct tool *tool, FILE *to)
 		fprintf(to, "%s%s", arg == tool->args ? "" : ", ", arg->name);
 		if (!arg->required && arg->type == ARG_FLAG)
 			fprintf(to, "=%s", arg->fallback != 0 ? "true" : "false");
+		else if (!arg->required && arg->type == ARG_ENCODING)
+			fprintf(to, "=%s", encodings[0]);
 		else if (!arg->required)
 			fprintf(to, "=%g", arg->fallback);
 	}
@@ -179,6 +200,7 @@ static bool has_type(const json_t *value, enum arg_type type)
 {
 	switch (type) {
 	case ARG_TEXT:
+	case ARG_ENCODING:
 		return json_is_string(value);
 	case ARG_NUMBER:
 	case ARG_INTEGER:
@@ -200,10 +222,22 @@ static const char *type_of(const json_t *value)
 	return names[json_typeof(value)];
 }
 
+static int check_encoding(const struct tool_arg *arg, const char *text, struct err *err)
+{
+	if (arg->type != ARG_ENCODING)
+		return 0;
+	for (size_t i = 0; i < COUNT_OF(encodings); i++)
+		if (strcmp(text, encodings[i]) == 0)
+			return 0;
+	return err_set(err, ERR_ARGUMENT, "%s is '%.40s'; it must be %s or %s",
+		       arg->name, text, encodings[0], encodings[1]);
+}
+
 static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 		    const json_t *value, struct err *err)
 {
-	*out = (struct arg_value){.text = "", .number = arg->fallback};
+	*out = (struct arg_value){.text = arg->type == ARG_ENCODING ? encodings[0] : "",
+				  .number = arg->fallback};
 	if (!value || json_is_null(value))
 		return arg->required
 			   ? err_set(err, ERR_ARGUMENT, "%s is missing; give it: %s",
@@ -213,10 +247,10 @@ static int read_arg(struct arg_value *out, const struct tool_arg *arg,
 		return err_set(err, ERR_ARGUMENT, "%s must be %s %s, not %s", arg->name,
 			       arg->type == ARG_INTEGER ? "an" : "a",
 			       type_names[arg->type], type_of(value));
-	if (arg->type == ARG_TEXT) {
+	if (json_is_string(value)) {
 		out->text = json_string_value(value);
 		out->size = json_string_length(value);
-		return 0;
+		return check_encoding(arg, out->text, err);
 	}
 	out->number =
 	    arg->type == ARG_FLAG ? json_is_true(value) : json_number_value(value);
@@ -302,6 +336,8 @@ void tool_cancel(struct tool_call *self)
 {
 	if (self->call)
 		call_cancel(self->call);
+	else if (self->viewer)
+		viewer_cancel(self->viewer);
 }
 
 void tool_drop(struct tool_call *self)
@@ -309,6 +345,9 @@ void tool_drop(struct tool_call *self)
 	if (self->asking)
 		workspace_forget(self->workspace, self);
 	self->asking = false;
+	viewer_drop(&self->viewer);
+	json_decref(self->kept);
+	self->kept = NULL;
 	buf_finish(&self->preface);
 }
 

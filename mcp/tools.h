@@ -14,13 +14,20 @@
 
 #include "kernelmgr/call.h"
 #include "kernelmgr/config.h"
+#include "kernelmgr/viewer.h"
 #include "kernelmgr/workspaces.h"
 #include "mcp/session.h"
 #include "wire/err.h"
 
 enum { TOOL_ARGS_MAX = 8 };
 
-enum arg_type { ARG_TEXT, ARG_NUMBER, ARG_INTEGER, ARG_FLAG };
+enum arg_type {
+	ARG_TEXT,
+	ARG_NUMBER,
+	ARG_INTEGER,
+	ARG_FLAG,
+	ARG_ENCODING, /* "utf-8" (when not given) or "base64" */
+};
 
 struct tool_arg { /* a row without a name ends the list */
 	const char *name;
@@ -61,8 +68,10 @@ struct tool_call { /* embed it; filled in by who starts it */
 	enum mcp_revision revision;
 	tool_done_fn *done;
 	void *arg;
-	struct call *call;  /* what it waits for, if anything */
-	bool asking;        /* an answer of the workspace's store */
+	struct call *call; /* what it waits for, if anything */
+	bool asking;       /* an answer of the workspace's store */
+	struct viewer *viewer;
+	json_t *kept;       /* owned: what it needs of its arguments then, or NULL */
 	struct buf preface; /* whole lines to put before the result's text */
 };
 
@@ -98,6 +107,6 @@ json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
 		    json_t *structure);
 
 extern const struct tool tool_run_python, tool_undo, tool_restore, tool_history,
-    tool_diff, tool_branch, tool_list_files, tool_read_text_file;
+    tool_diff, tool_branch, tool_list_files, tool_read_text_file, tool_write_file;
 
 #endif

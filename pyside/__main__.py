@@ -10,8 +10,10 @@ def start() -> None:
         launch = read_launch()
     except LaunchError as error:
         raise SystemExit(f"kernel refused to start: {error}") from None
+    from vivarium_charts.fontlist import provide_at_import
     from vivarium_kernel.app import main
 
+    provide_at_import()
     main(launch)
 
 

@@ -52,15 +52,21 @@ def start(program: Path, place: Path) -> tuple[subprocess.Popen[str], str]:
 
 
 def kernel_of(daemon: subprocess.Popen[str]) -> int:
-    """The kernel's process id: the child of the supervisor, the daemon's child."""
+    """The kernel's process id: below one supervisor, or two where it has its own namespaces."""
 
     def children(pid: int) -> list[int]:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
         return [int(word) for word in text.split()]
 
-    for child in children(daemon.pid):
-        if Path(f"/proc/{child}/comm").read_text() == "viv-supervisor\n":
-            return children(child)[0]
+    def is_supervisor(pid: int) -> bool:
+        return Path(f"/proc/{pid}/comm").read_text() == "viv-supervisor\n"
+
+    waiting = [pid for pid in children(daemon.pid) if is_supervisor(pid)]
+    while waiting:
+        below = children(waiting.pop())
+        waiting += [pid for pid in below if is_supervisor(pid)]
+        if below and not waiting:
+            return below[0]
     raise SystemExit("there is no kernel")
 
 

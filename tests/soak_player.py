@@ -424,6 +424,10 @@ class Player:
             self.world.check(self.token in result.text, f"{self.name}: FOREIGN FILE {result.text}")
         missing = self.tool("read_text_file", path=f"none-{self.rng.randrange(9)}.txt")
         self.world.check(missing.is_error, f"{self.name}: read what is not there")
+        wrote = self.tool("write_file", path="in/theirs.txt", content=self.token)
+        self.world.check(not wrote.is_error, f"{self.name}: write: {wrote.text}")
+        got = str(self.ask("resources/read", {"uri": "workspace:///in/theirs.txt"}))
+        self.world.check(self.token in got, f"{self.name}: FOREIGN RESOURCE {got}")
         result = self.tool("list_files")
         if there:
             self.world.check("mine.txt" in result.text, f"{self.name}: files: {result.text}")

@@ -13,13 +13,13 @@
 
 #define PREFIX "k"
 
-int connfile_endpoint(char *out, size_t size, const char *runtime_dir,
-		      enum connfile_port port, struct err *err)
+int connfile_path(char *out, size_t size, const char *runtime_dir,
+		  enum connfile_port port, struct err *err)
 {
 	size_t path_max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
-	int len = snprintf(out, size, "ipc://%s/" PREFIX "-%d", runtime_dir, (int)port);
+	int len = snprintf(out, size, "%s/" PREFIX "-%d", runtime_dir, (int)port);
 
-	if (len < 0 || (size_t)len >= size || (size_t)len - strlen("ipc://") > path_max)
+	if (len < 0 || (size_t)len >= size || (size_t)len > path_max)
 		return err_set(
 		    err, ERR_CONFIG,
 		    "the runtime directory %.120s is too long for sockets "

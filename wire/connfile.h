@@ -41,9 +41,9 @@ struct connfile {
 
 /* A sealed memory file with the JSON in it, at its start.  Caller owns the fd. */
 int connfile_memfd(const struct connfile *self, struct err *err) must_check;
-/* The endpoint of one socket, for connecting; fails if the path is over the 107
+/* The path of one socket, for connecting; fails if it is over the 107
  * bytes that a UNIX socket's name can have. */
-int connfile_endpoint(char *out, size_t size, const char *runtime_dir,
-		      enum connfile_port port, struct err *err) must_check;
+int connfile_path(char *out, size_t size, const char *runtime_dir,
+		  enum connfile_port port, struct err *err) must_check;
 
 #endif

@@ -18,6 +18,7 @@
 #define WIRE_IMAGE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "wire/err.h"
 
@@ -32,6 +33,7 @@ struct image { /* a whole PNG file */
 	const unsigned char *data;
 	size_t size;
 	unsigned width, height;
+	uint64_t look; /* equal for files that look alike, before they were scaled */
 	unsigned char *memory; /* owned; NULL where data is the input itself */
 };
 

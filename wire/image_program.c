@@ -1,7 +1,8 @@
 /*
  * vivarium-image MAX_SIDE MAX_BYTES - reads a PNG from standard input, writes one that
- * fits to standard output (image.h says what fits).  Exit status 0; or 1 and one line
- * on standard error that says what is wrong.
+ * fits to standard output (image.h says what fits).  Exit status 0 and on standard
+ * error a number that is the same for files that look alike; or 1 and one line that
+ * says what is wrong.
  *
  * The picture was made by someone else's code and libpng has had faults, so decoding
  * happens behind a wall: no new privileges, limits on memory and time, no descriptor
@@ -192,7 +193,7 @@ static void free_bytes(unsigned char **p)
 	free(*p);
 }
 
-static int run(int argc, char **argv, struct err *err)
+static int run(int argc, char **argv, uint64_t *look, struct err *err)
 {
 	owned(free_bytes) unsigned char *png = NULL;
 	owned(image_finish) struct image image = {0};
@@ -210,6 +211,7 @@ static int run(int argc, char **argv, struct err *err)
 		return -1;
 	if (write_fully(STDOUT_FILENO, image.data, image.size))
 		return err_set(err, ERR_SYSTEM, "write standard output");
+	*look = image.look;
 	return 0;
 }
 
@@ -217,11 +219,12 @@ int main(int argc, char **argv)
 {
 	struct err err = {0};
 	char line[sizeof err.msg + 1];
+	uint64_t look = 0;
+	bool failed = run(argc, argv, &look, &err) != 0;
+	int len = failed ? snprintf(line, sizeof line, "%s\n", err.msg)
+			 : snprintf(line, sizeof line, "%016" PRIx64 "\n", look);
 
-	if (!run(argc, argv, &err))
-		_exit(0);
-	int len = snprintf(line, sizeof line, "%s\n", err.msg);
 	if (len > 0)
 		(void)!write_fully(STDERR_FILENO, line, (size_t)len);
-	_exit(1);
+	_exit(failed);
 }

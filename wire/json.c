@@ -2,10 +2,20 @@
 #include "wire/json.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "wire/json_repair.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
+
+enum {
+	COST_OF_A_BYTE_MAX = 256, /* json_cost() of one byte is less */
+	DEPTH_KEPT = 64, /* levels, where jansson or our own json_write() has limits */
+	/* Levels of a kernel's message that anybody reads: content, and in it a bundle
+	 * of texts, or the lines of a traceback. */
+	DEPTH_WANTED = 2,
+};
 
 /* RFC 8259 allows any nesting; jansson stops at 2,048 levels by itself. */
 static json_t *load(const char *text, size_t size, json_error_t *error)
@@ -13,10 +23,23 @@ static json_t *load(const char *text, size_t size, json_error_t *error)
 	return json_loadb(text, size, JSON_ALLOW_NUL | JSON_DECODE_ANY, error);
 }
 
-int json_parse(json_t **out, const char *text, size_t size, struct err *err)
+/* Small texts, which nearly all are, need no look. */
+static bool is_small(const char *text, size_t size, size_t tree_max)
+{
+	return size <= tree_max / COST_OF_A_BYTE_MAX ||
+	       json_cost(text, size) <= tree_max;
+}
+
+int json_parse_within(json_t **out, const char *text, size_t size, size_t tree_max,
+		      struct err *err)
 {
 	json_error_t error;
 
+	*out = NULL;
+	if (!is_small(text, size, tree_max))
+		return err_set(err, ERR_LIMIT,
+			       "JSON of more values than fit into %zu MiB of memory",
+			       tree_max >> 20);
 	*out = load(text, size, &error);
 	if (*out)
 		return 0;
@@ -24,73 +47,25 @@ int json_parse(json_t **out, const char *text, size_t size, struct err *err)
 		       error.position, error.text);
 }
 
-static int hex4(const char *text)
+int json_parse(json_t **out, const char *text, size_t size, struct err *err)
 {
-	int value = 0;
-
-	for (int i = 0; i < 4; i++) {
-		char c = text[i] | 0x20;
-
-		if (c >= '0' && c <= '9')
-			value = value * 16 + (c - '0');
-		else if (c >= 'a' && c <= 'f')
-			value = value * 16 + (c - 'a' + 10);
-		else
-			return -1;
-	}
-	return value;
-}
-
-/* Looks at a backslash-u escape; returns its length in bytes (6, or 12 for a pair) if
- * it may stay, or 0 if it stands for no character. */
-static size_t escape_length(const char *at, const char *end)
-{
-	int unit = end - at >= 6 ? hex4(at + 2) : -1;
-
-	if (unit <= 0 || (unit >= 0xdc00 && unit <= 0xdfff))
-		return 0;
-	if (unit < 0xd800 || unit > 0xdbff)
-		return 6;
-	if (end - at < 12 || at[6] != '\\' || at[7] != 'u')
-		return 0;
-	int low = hex4(at + 8);
-	return low >= 0xdc00 && low <= 0xdfff ? 12 : 0;
-}
-
-static void repair_escapes(struct buf *out, const char *text, size_t size)
-{
-	const char *end = text + size;
-
-	while (text < end) {
-		const char *slash = memchr(text, '\\', (size_t)(end - text));
-
-		if (!slash || slash + 1 >= end) {
-			buf_add(out, text, (size_t)(end - text));
-			return;
-		}
-		buf_add(out, text, (size_t)(slash - text));
-		size_t keep = slash[1] == 'u' ? escape_length(slash, end) : 2;
-		size_t skip = keep ? keep : (end - slash >= 6 ? 6 : 2);
-
-		if (keep)
-			buf_add(out, slash, keep);
-		else
-			buf_text(out, "\\ufffd");
-		text = slash + skip;
-	}
+	return json_parse_within(out, text, size, JSON_TREE_MAX, err);
 }
 
 int json_parse_lossy(json_t **out, const char *text, size_t size, struct err *err)
 {
 	owned(buf_finish) struct buf clean = {0}, repaired = {0};
+	bool fits = is_small(text, size, JSON_TREE_MAX);
 	json_error_t error;
 
 	/* Nearly all messages are clean: only those that fail, or hold a NUL that C
 	 * strings would stumble over, pay for the repair. */
-	if (!memmem(text, size, "\\u0000", 6) && (*out = load(text, size, &error)))
+	if (fits && !memmem(text, size, "\\u0000", 6) &&
+	    (*out = load(text, size, &error)))
 		return 0;
 	utf8_clean(&clean, text, size);
-	repair_escapes(&repaired, buf_str(&clean), clean.size);
+	json_repair(&repaired, buf_str(&clean), clean.size,
+		    fits ? DEPTH_KEPT : DEPTH_WANTED);
 	return json_parse(out, buf_str(&repaired), repaired.size, err);
 }
 

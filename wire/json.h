@@ -12,12 +12,20 @@
 #include "wire/buf.h"
 #include "wire/err.h"
 
+/* Bytes that the values of one text may take beside the text's own size. */
+enum { JSON_TREE_MAX = 16 << 20 };
+
 /* Strict: UTF-8 and RFC 8259 as they are, NUL characters (backslash-u-0000) kept.
- * Fails with ERR_PARSE and the place.  Caller owns *out. */
+ * Fails with ERR_PARSE and the place, or with ERR_LIMIT before anything is parsed.
+ * Caller owns *out. */
 int json_parse(json_t **out, const char *text, size_t size, struct err *err) must_check;
+/* The same with another limit than JSON_TREE_MAX. */
+int json_parse_within(json_t **out, const char *text, size_t size, size_t tree_max,
+		      struct err *err) must_check;
 /* Forgiving, for what a kernel sends: invalid UTF-8, unpaired surrogates and NUL
  * characters become U+FFFD (ipykernel puts raw bytes on the wire for surrogate
- * escapes).  Caller owns *out. */
+ * escapes); numbers that do not fit become null; so does what lies too deep, and in a
+ * text over the limit all that nobody reads.  Caller owns *out. */
 int json_parse_lossy(json_t **out, const char *text, size_t size,
 		     struct err *err) must_check;
 

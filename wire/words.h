@@ -1,8 +1,10 @@
-/* words - numbers and times in sentences.
+/* words - numbers, sizes and times in sentences.
  * SPDX-License-Identifier: MIT */
 #ifndef WIRE_WORDS_H
 #define WIRE_WORDS_H
 
+#include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 enum { TIME_TEXT = 24 };
@@ -14,6 +16,18 @@ static inline void time_text(char out[TIME_TEXT], long long seconds)
 
 	gmtime_r(&when, &utc);
 	strftime(out, TIME_TEXT, "%Y-%m-%d %H:%M:%SZ", &utc);
+}
+
+enum { SIZE_TEXT = 24 };
+/* Bytes as "4.0 GB", "512 MB" or "64 KB". */
+static inline void size_text(char out[SIZE_TEXT], uint64_t bytes)
+{
+	if (bytes >= UINT64_C(1) << 30)
+		snprintf(out, SIZE_TEXT, "%.1f GB", (double)bytes / (1 << 30));
+	else if (bytes >= UINT64_C(1) << 20)
+		snprintf(out, SIZE_TEXT, "%u MB", (unsigned)(bytes >> 20));
+	else
+		snprintf(out, SIZE_TEXT, "%u KB", (unsigned)(bytes >> 10));
 }
 
 /* What a noun gets at its end after a count: "%zu file%s". */

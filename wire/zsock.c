@@ -2,119 +2,171 @@
 #include "wire/zsock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zmq.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "wire/mem.h"
 
-/* Fairness: then yield to other fds.  By time, since a message may cost twenty
- * microseconds or a thousand, and an HTTP request takes several turns of the loop. */
-enum { TURN_US = 1000 };
+enum {
+	/* Fairness: then yield to other fds.  By time, since a message may cost twenty
+	 * microseconds or a thousand, and an HTTP request takes several turns of the
+	 * loop. */
+	TURN_US = 1000,
+	READ_SIZE = 64 * 1024,
+	RETRY_US = 50 * 1000, /* until the peer is there */
+	SEND_US = 1000,       /* until it reads again */
+	UNSENT_MAX = 64 << 20,
+};
 
 struct zsock {
 	struct loop *loop;
-	void *zmq;
+	struct sockaddr_un peer;
+	enum zsock_type type;
+	int fd; /* the watch's */
 	struct loop_watch *watch;
-	struct loop_timer recheck;
+	struct loop_timer recheck, sending; /* sending: connecting too */
 	zsock_fn *readable;
 	void *arg;
-	bool *gone; /* set true if destroyed during dispatch */
+	struct zmtp in;
+	bool whole;        /* a message waits in it to be taken */
+	struct buf read;   /* bytes as they came, */
+	size_t taken;      /* so many of them are in it */
+	struct buf queue;  /* messages that wait for the peer's greeting */
+	struct buf unsent; /* what goes next */
+	bool *gone;        /* set true if destroyed during dispatch */
 };
 
-void *zsock_context_create(void)
-{
-	return zmq_ctx_new();
-}
+static void connect_peer(void *arg);
+static void dispatch(void *arg);
 
-void zsock_context_destroy(void **context)
-{
-	void *dead = take(context);
+/* ---- sending ---- */
 
-	if (dead)
-		zmq_ctx_term(dead);
-}
-
-static bool has_input(const struct zsock *self)
-{
-	int events = 0;
-	size_t size = sizeof events;
-
-	return zmq_getsockopt(self->zmq, ZMQ_EVENTS, &events, &size) == 0 &&
-	       (events & ZMQ_POLLIN);
-}
-
-static void dispatch(void *arg)
+static void send_unsent(void *arg)
 {
 	struct zsock *self = arg;
-	bool gone = false;
 
-	if (self->gone)
-		return; /* already on the stack */
-	self->gone = &gone;
-	int64_t end_us = loop_now_us() + TURN_US;
-	while (has_input(self) && loop_now_us() < end_us) {
-		self->readable(self, self->arg);
-		if (gone)
+	while (self->unsent.size && self->watch) {
+		ssize_t len = send(self->fd, self->unsent.data, self->unsent.size,
+				   MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len < 0 && errno != EAGAIN)
+			return; /* its end is on the way */
+		if (len < 0) {
+			loop_timer_start(self->loop, &self->sending, SEND_US,
+					 send_unsent, self);
 			return;
+		}
+		buf_drop(&self->unsent, (size_t)len);
 	}
-	self->gone = NULL;
-	if (has_input(self))
-		loop_timer_start(self->loop, &self->recheck, 1, dispatch, self);
+	if (!self->unsent.size)
+		buf_finish(&self->unsent);
 }
 
-static void schedule_recheck(struct zsock *self)
+/* Nothing but the greeting may come before the peer's own. */
+static void send_queue(struct zsock *self)
 {
-	loop_timer_start(self->loop, &self->recheck, 1, dispatch, self);
+	if (self->in.state != ZMTP_OPEN || !self->queue.size)
+		return;
+	buf_add(&self->unsent, self->queue.data, self->queue.size);
+	buf_finish(&self->queue);
+	send_unsent(self);
 }
 
-static int set_int(void *zmq, int option, int value)
+int zsock_send(struct zsock *self, const struct frame *frames, size_t count,
+	       struct err *err)
 {
-	return zmq_setsockopt(zmq, option, &value, sizeof value);
+	size_t size = self->queue.size + self->unsent.size;
+
+	for (size_t i = 0; i < count; i++)
+		size += frames[i].size;
+	if (size > UNSENT_MAX)
+		return err_set(err, ERR_LIMIT,
+			       "the kernel does not read: %zu bytes wait", size);
+	for (size_t i = 0; i < count; i++)
+		zmtp_frame(&self->queue, frames[i].data, frames[i].size, i + 1 < count);
+	send_queue(self);
+	return 0;
 }
 
-static int open_socket(struct zsock *self, void *context,
-		       const struct zsock_options *options)
+/* ---- connecting ---- */
+
+static void retry(struct zsock *self)
 {
-	static const int types[] = {[ZSOCK_DEALER] = ZMQ_DEALER,
-				    [ZSOCK_SUB] = ZMQ_SUB,
-				    [ZSOCK_PULL] = ZMQ_PULL};
-	int64_t message_max = options->message_max > 0 ? options->message_max : -1;
-
-	self->zmq = zmq_socket(context, types[options->type]);
-	if (!self->zmq || set_int(self->zmq, ZMQ_LINGER, 0) < 0 ||
-	    set_int(self->zmq, ZMQ_RCVHWM, options->receive_max) < 0 ||
-	    zmq_setsockopt(self->zmq, ZMQ_MAXMSGSIZE, &message_max,
-			   sizeof message_max) < 0)
-		return -1;
-	if (options->type == ZSOCK_SUB &&
-	    zmq_setsockopt(self->zmq, ZMQ_SUBSCRIBE, "", 0) < 0)
-		return -1;
-	return zmq_connect(self->zmq, options->endpoint);
+	loop_timer_start(self->loop, &self->sending, RETRY_US, connect_peer, self);
 }
 
-int zsock_connect(struct zsock **out, struct loop *loop, void *context,
+/* The connection is over.  One that never was begins again. */
+static void end(struct zsock *self)
+{
+	bool again = self->in.state != ZMTP_OPEN && self->in.state != ZMTP_BROKEN;
+	size_t message_max = self->in.message_max;
+
+	loop_timer_stop(&self->sending);
+	loop_unwatch(&self->watch);
+	zmtp_finish(&self->in);
+	buf_finish(&self->read);
+	self->taken = 0;
+	buf_finish(&self->unsent);
+	self->in = (struct zmtp){.message_max = message_max, .state = ZMTP_BROKEN};
+	if (!again)
+		return;
+	self->in.state = ZMTP_GREETING;
+	retry(self);
+}
+
+static void greet(struct zsock *self)
+{
+	zmtp_greet(&self->unsent, self->type == ZSOCK_SUB ? "SUB" : "DEALER");
+	send_unsent(self);
+}
+
+static void connect_peer(void *arg)
+{
+	struct zsock *self = arg;
+	struct err err;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&self->peer, sizeof self->peer)) {
+		close_fd(&fd);
+		retry(self);
+		return;
+	}
+	self->fd = fd;
+	if (loop_watch(self->loop, fd, dispatch, self, &self->watch, &err) < 0)
+		retry(self);
+	else
+		greet(self);
+}
+
+int zsock_connect(struct zsock **out, struct loop *loop,
 		  const struct zsock_options *options, zsock_fn *readable, void *arg,
 		  struct err *err)
 {
 	owned(zsock_destroy) struct zsock *self = xcalloc(1, sizeof *self);
-	int fd;
-	size_t size = sizeof fd;
 
-	*self = (struct zsock){.loop = loop, .readable = readable, .arg = arg};
-	if (open_socket(self, context, options) < 0 ||
-	    zmq_getsockopt(self->zmq, ZMQ_FD, &fd, &size) < 0)
-		return err_set(err, ERR_SYSTEM, "connect %s", options->endpoint);
-
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the loop closes its copy */
-	if (copy < 0)
-		return err_set(err, ERR_SYSTEM, "duplicate the fd of %s",
-			       options->endpoint);
-	if (loop_watch(loop, copy, dispatch, self, &self->watch, err) < 0)
-		return err_wrap(err, "watch %s", options->endpoint);
-	schedule_recheck(self); /* input may predate the watch */
+	*self = (struct zsock){
+	    .loop = loop,
+	    .peer.sun_family = AF_UNIX,
+	    .type = options->type,
+	    .fd = -1,
+	    .readable = readable,
+	    .arg = arg,
+	    .in.message_max = options->message_max,
+	};
+	if (strlen(options->path) >= sizeof self->peer.sun_path)
+		return err_set(err, ERR_LIMIT,
+			       "the path of a socket has more than %zu bytes: %.100s",
+			       sizeof self->peer.sun_path - 1, options->path);
+	memcpy(self->peer.sun_path, options->path, strlen(options->path));
+	if (options->type == ZSOCK_SUB)
+		zmtp_subscribe_to_all(&self->queue);
+	connect_peer(self);
 	*out = take(&self);
 	return 0;
 }
@@ -128,78 +180,109 @@ void zsock_destroy(struct zsock **self)
 	if (dead->gone)
 		*dead->gone = true;
 	loop_timer_stop(&dead->recheck);
+	loop_timer_stop(&dead->sending);
 	loop_unwatch(&dead->watch);
-	if (dead->zmq)
-		zmq_close(dead->zmq);
+	zmtp_finish(&dead->in);
+	buf_finish(&dead->read);
+	buf_finish(&dead->unsent);
+	buf_finish(&dead->queue);
 	free(dead);
 }
 
-int zsock_send(struct zsock *self, const struct frame *frames, size_t count,
-	       struct err *err)
-{
-	int rc = 0;
+/* ---- receiving ---- */
 
-	/* Only the first frame can find the peer full: a message goes whole. */
-	for (size_t i = 0; i < count && rc >= 0; i++)
-		rc = zmq_send(self->zmq, frames[i].data, frames[i].size,
-			      ZMQ_DONTWAIT | (i + 1 < count ? ZMQ_SNDMORE : 0));
-	schedule_recheck(self);
-	return rc < 0 ? err_set(err, ERR_SYSTEM, "send %zu frames", count) : 0;
+/* Takes what was read into the message; true when that is whole. */
+static bool take_read(struct zsock *self)
+{
+	size_t used;
+
+	if (self->taken == self->read.size)
+		return false;
+	self->whole = zmtp_read(&self->in, self->read.data + self->taken,
+				self->read.size - self->taken, &used);
+	self->taken += used;
+	send_queue(self);
+	return self->whole;
+}
+
+/* Reads more, all before having been taken; false if there is nothing yet, or no more.
+ */
+static bool read_more(struct zsock *self)
+{
+	ssize_t len = 0;
+
+	self->read.size = self->taken = 0;
+	if (self->in.state != ZMTP_BROKEN && self->watch)
+		len = recv(self->fd, buf_reserve(&self->read, READ_SIZE), READ_SIZE,
+			   MSG_DONTWAIT);
+	if (len > 0)
+		self->read.size = (size_t)len;
+	else if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		buf_finish(&self->read);
+	else
+		end(self);
+	return len > 0;
+}
+
+/* True when a message is whole.  Where its turn ends before, all that was read is
+ * taken, and what lies in the socket wakes us again. */
+static bool fetch(struct zsock *self, int64_t end_us)
+{
+	while (!take_read(self))
+		if (loop_now_us() >= end_us || !read_more(self))
+			return false;
+	return true;
+}
+
+static void dispatch(void *arg)
+{
+	struct zsock *self = arg;
+	bool gone = false;
+
+	if (self->gone)
+		return; /* already on the stack */
+	self->gone = &gone;
+	int64_t end_us = loop_now_us() + TURN_US;
+	bool more = self->whole || fetch(self, end_us);
+	while (more && loop_now_us() < end_us) {
+		self->readable(self, self->arg);
+		if (gone)
+			return;
+		more = self->whole || fetch(self, end_us);
+	}
+	self->gone = NULL;
+	if (more)
+		loop_timer_start(self->loop, &self->recheck, 1, dispatch, self);
 }
 
 void frames_finish(struct frames *self)
 {
-	zmq_msg_t *messages = self->storage;
-
-	for (size_t i = 0; i < self->count; i++)
-		zmq_msg_close(&messages[i]);
 	free(self->storage);
 	self->storage = NULL;
 	self->count = 0;
 }
 
-/* Receives one frame; returns 1 when more follow, 0 at the last, -1 on failure. */
-static int recv_frame(struct zsock *self, zmq_msg_t *message)
-{
-	zmq_msg_init(message);
-	if (zmq_msg_recv(message, self->zmq, ZMQ_DONTWAIT) >= 0)
-		return zmq_msg_more(message);
-	zmq_msg_close(message);
-	return -1;
-}
-
-static int drop_rest(struct zsock *self)
-{
-	zmq_msg_t message;
-	int more;
-
-	while ((more = recv_frame(self, &message)) >= 0) {
-		zmq_msg_close(&message);
-		if (!more)
-			return 0;
-	}
-	return -1;
-}
-
 int zsock_recv(struct zsock *self, struct frames *out, struct err *err)
 {
-	zmq_msg_t *messages = xcalloc(FRAMES_MAX, sizeof *messages);
-	int more = 1;
-
-	*out = (struct frames){.storage = messages};
-	while (more > 0 && out->count < FRAMES_MAX) {
-		zmq_msg_t *message = &messages[out->count];
-
-		more = recv_frame(self, message);
-		if (more < 0)
-			return err_set(err, ERR_SYSTEM, "receive");
-		out->at[out->count++] =
-		    (struct frame){zmq_msg_data(message), zmq_msg_size(message)};
+	*out = (struct frames){0};
+	if (!self->whole)
+		return err_set(err, ERR_SYSTEM, "no message has arrived");
+	self->whole = false;
+	if (self->in.too_long) {
+		zmtp_next(&self->in);
+		return err_set(err, ERR_LIMIT,
+			       "a message of more than %d frames or %zu bytes",
+			       FRAMES_MAX, self->in.message_max);
 	}
-	if (more > 0 && drop_rest(self) < 0)
-		return err_set(err, ERR_SYSTEM, "receive");
-	if (more > 0)
-		return err_set(err, ERR_LIMIT, "a message of more than %d frames",
-			       FRAMES_MAX);
+	out->count = self->in.count;
+	out->storage = take(&self->in.body.data);
+	for (size_t i = 0; i < out->count; i++) {
+		size_t start = i ? self->in.ends[i - 1] : 0;
+
+		out->at[i] =
+		    (struct frame){out->storage + start, self->in.ends[i] - start};
+	}
+	self->in.body = (struct buf){0};
+	zmtp_next(&self->in);
 	return 0;
 }

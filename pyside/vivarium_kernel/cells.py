@@ -35,6 +35,11 @@ class Cells:
         """The cell's number; 0 if no cell bound it."""
         return self._seen.get(name, NEVER)[2]
 
+    @property
+    def now(self) -> int:
+        """What when() says of a name that this cell bound."""
+        return self._count
+
     def when(self, name: str) -> int:
         """Larger for what was bound later."""
         return self._seen.get(name, NEVER)[1]

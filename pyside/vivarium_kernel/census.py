@@ -22,7 +22,7 @@ class Census:
 
     def threads(self) -> int:
         return sum(
-            thread not in self._own and not _is_of_zmq(thread) for thread in threading.enumerate()
+            thread not in self._own and not _is_a_helper(thread) for thread in threading.enumerate()
         )
 
     def children(self) -> int:
@@ -34,9 +34,9 @@ class Census:
         return sum(pid not in helpers and _lives(pid) for pid in _child_pids())
 
 
-def _is_of_zmq(thread: threading.Thread) -> bool:
-    """pyzmq starts a thread of its own with the first large message, such as a figure."""
-    return type(thread).__module__.startswith("zmq.")
+def _is_a_helper(thread: threading.Thread) -> bool:
+    """pyzmq starts a thread of its own with the first large message, tqdm with the first bar."""
+    return type(thread).__module__.startswith(("zmq.", "tqdm."))
 
 
 def _child_pids() -> list[int]:

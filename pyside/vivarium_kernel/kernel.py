@@ -18,6 +18,7 @@ from traitlets import Type
 from .cells import Cells
 from .census import Census
 from .connection import Reports
+from .displays import install as install_displays
 from .figures import show_left_open
 from .interrupts import Interrupts
 from .shell import ZMQInteractiveShell
@@ -67,6 +68,7 @@ class Kernel(IPythonKernel):
         self.cells = cells
         self.snapshots = snapshots
         self.namespace = Namespace(self.shell.user_ns_hidden, summary_max, cells)
+        self.keeper = install_displays(self.shell, os.getcwd())
         self.shell.events.register("post_execute", show_left_open)
 
     # Cells.
@@ -82,6 +84,7 @@ class Kernel(IPythonKernel):
     async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         reply = None
         self.cell_began = time.monotonic()
+        self.keeper.cell = self.shell.execution_count
         try:
             with self.interrupts.running():
                 reply = await super().do_execute(*args, **kwargs)

@@ -15,8 +15,10 @@ from typing import Any
 from ipykernel import zmqshell
 from IPython.core import interactiveshell as ipython
 from IPython.utils._process_posix import ProcessHandler
+from traitlets import Type
 
 from . import terminal
+from .displays import Displays, Hook, Publisher
 from .interrupts import Interrupts
 from .streams import Output
 
@@ -46,6 +48,8 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     exiting = False  # exit() was called
     shown: tuple[str, str] | None = None  # name and text of the last error of this cell
     main_pid = os.getpid()
+    display_pub_class = Type(Publisher)
+    displayhook_class = Type(Hook)
     banner = ""  # IPython 9 would draw a tip for it, from the random generator that is the user's
 
     def begin_cell(self) -> None:
@@ -70,6 +74,10 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     def init_ipython_dir(self, _ipython_dir: Any) -> None:
         """Not ~/.ipython: that is for a person's own settings."""
         super().init_ipython_dir(self.parent.profile_dir.location)
+
+    def init_display_formatter(self) -> None:
+        self.display_formatter = Displays(parent=self)
+        self.configurables.append(self.display_formatter)  # type: ignore[arg-type]  # as IPython does
 
     def init_environment(self) -> None:
         """Tools shall write plain text and never wait in a pager."""

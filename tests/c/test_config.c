@@ -68,6 +68,39 @@ CASE(a_bad_value_is_refused_with_name_value_and_range)
 		assert_int_equal(load(&config, &err, ARGS(T(bad[i])), ARGS()), -1);
 }
 
+CASE(limits_may_be_decimal_or_automatic_and_have_a_least_value)
+{
+	struct config config;
+	struct err err;
+	static const char *const bad[] = {
+	    "--kernel-cpus=0.001", "--kernel-cpus=1.2345", "--kernel-cpus=-1",
+	    "--kernel-cpus=1.x",   "--kernel-cpus=.",      "--kernel-cpus=1,5",
+	    "--kernel-cpus=1025",  "--kernel-pids=auto",   "--kernel-pids=31",
+	    "--kernel-memory=1",   "--kernel-memory=-1",   "--kernel-cpus=99999999999"};
+
+	assert_int_equal(load(&config, &err, ARGS(), ARGS()), 0);
+	assert_int_equal(config.kernel_memory, CONFIG_AUTO);
+	assert_int_equal(config.kernel_cpus, 0);
+	assert_int_equal(load(&config, &err,
+			      ARGS(T("--kernel-cpus=1.5"), T("--kernel-memory=0"),
+				   T("--kernel-pids=32")),
+			      ARGS()),
+			 0);
+	assert_int_equal(config.kernel_cpus, 1500);
+	assert_int_equal(config.kernel_memory, 0);
+	assert_int_equal(load(&config, &err, ARGS(T("--kernel-cpus=2.125")), ARGS()),
+			 0);
+	assert_int_equal(config.kernel_cpus, 2125);
+	assert_int_equal(load(&config, &err, ARGS(T("--kernel-cpus=3")), ARGS()), 0);
+	assert_int_equal(config.kernel_cpus, 3000);
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		assert_int_equal(load(&config, &err, ARGS(T(bad[i])), ARGS()), -1);
+	assert_int_equal(load(&config, &err, ARGS(T("--kernel-pids=31")), ARGS()), -1);
+	assert_string_equal(err.msg,
+			    "--kernel-pids='31' is not a whole number: 0, or 32 to "
+			    "1048576");
+}
+
 CASE(verbs_and_choices_are_understood)
 {
 	struct config config;
@@ -110,7 +143,7 @@ CASE(a_small_result_limit_lowers_the_output_limit)
 
 	assert_int_equal(load(&config, &err, ARGS(T("--result-limit=262144")), ARGS()),
 			 0);
-	assert_int_equal(config_output_chars(&config), 262144 / 4 / 48);
+	assert_int_equal(config_output_chars(&config), 262144 / 4 * 3 / 48);
 }
 
 static int load_one(struct config *config, const char *first, const char *second)
@@ -202,6 +235,7 @@ CASE(secrets_are_hidden_and_nothing_else)
 RUN(cmocka_unit_test(defaults_hold_without_settings),
     cmocka_unit_test(flags_win_over_the_environment),
     cmocka_unit_test(a_bad_value_is_refused_with_name_value_and_range),
+    cmocka_unit_test(limits_may_be_decimal_or_automatic_and_have_a_least_value),
     cmocka_unit_test(verbs_and_choices_are_understood),
     cmocka_unit_test(what_is_printed_can_be_loaded_again),
     cmocka_unit_test(a_small_result_limit_lowers_the_output_limit),

@@ -64,25 +64,22 @@ CASE(the_memory_file_holds_what_jupyter_expects_and_cannot_be_changed)
 	assert_string_equal(manifest, "/s/3.json");
 }
 
-CASE(an_endpoint_that_no_socket_can_have_is_refused)
+CASE(a_path_that_no_socket_can_have_is_refused)
 {
-	char endpoint[256], dir[200];
+	char path[256], dir[200];
 	struct err err;
 
-	assert_int_equal(
-	    connfile_endpoint(endpoint, sizeof endpoint, "/r", CONN_IOPUB, &err), 0);
-	assert_string_equal(endpoint, "ipc:///r/k-2");
+	assert_int_equal(connfile_path(path, sizeof path, "/r", CONN_IOPUB, &err), 0);
+	assert_string_equal(path, "/r/k-2");
 	memset(dir, 'x', sizeof dir);
 	dir[0] = '/';
 	dir[103] = '\0'; /* and "/k-2": 107 bytes, the most there can be */
-	assert_int_equal(
-	    connfile_endpoint(endpoint, sizeof endpoint, dir, CONN_IOPUB, &err), 0);
+	assert_int_equal(connfile_path(path, sizeof path, dir, CONN_IOPUB, &err), 0);
 	dir[103] = 'x';
 	dir[104] = '\0';
-	assert_int_equal(
-	    connfile_endpoint(endpoint, sizeof endpoint, dir, CONN_IOPUB, &err), -1);
+	assert_int_equal(connfile_path(path, sizeof path, dir, CONN_IOPUB, &err), -1);
 	assert_non_null(strstr(err.msg, "XDG_RUNTIME_DIR"));
 }
 
 RUN(cmocka_unit_test(the_memory_file_holds_what_jupyter_expects_and_cannot_be_changed),
-    cmocka_unit_test(an_endpoint_that_no_socket_can_have_is_refused))
+    cmocka_unit_test(a_path_that_no_socket_can_have_is_refused))

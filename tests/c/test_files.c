@@ -107,7 +107,7 @@ static void check_text(const char *path, size_t max_chars, const char *wanted, b
 	owned(files_text_finish) struct files_text text = {0};
 	struct err err = {0};
 
-	if (files_read_text(files, path, strlen(path), max_chars, &text, &err))
+	if (files_read_text(files, path, strlen(path), 0, max_chars, &text, &err))
 		fail_msg("%s: %s", path, err.msg);
 	assert_string_equal(buf_str(&text.text), wanted);
 	assert_int_equal(text.cut, cut);
@@ -119,7 +119,7 @@ static void check_refused_bytes(const char *path, size_t size, const char *words
 	struct err err = {0};
 	int fd = -1;
 
-	assert_int_equal(files_read_text(files, path, size, 100, &text, &err), -1);
+	assert_int_equal(files_read_text(files, path, size, 0, 100, &text, &err), -1);
 	assert_string_equal(err.msg, words);
 	assert_int_equal(err.kind, ERR_ARGUMENT);
 	assert_null(text.text.data);
@@ -201,9 +201,157 @@ static void a_text_is_cut_between_characters(void **state)
 static void broken_bytes_are_shown_as_such_and_counted_once(void **state)
 {
 	(void)state;
-	put("ws/latin1", "caf\xE9 \xE2\x82 x");
-	check_text("latin1", 100, "caf" BAD " " BAD " x", false);
-	check_text("latin1", 4, "caf" BAD, true);
+	put("ws/mixed", "caf\xE9 \xE2\x82 \xC3\xA9");
+	check_text("mixed", 100, "caf" BAD " " BAD " \xC3\xA9", false);
+	check_text("mixed", 4, "caf" BAD, true);
+}
+
+static void rewrite(void);
+
+static void check_part(const char *path, size_t offset, size_t chars,
+		       const char *wanted, bool cut)
+{
+	owned(files_text_finish) struct files_text text = {0};
+	struct err err = {0};
+
+	if (files_read_text(files, path, strlen(path), offset, chars, &text, &err))
+		fail_msg("%s: %s", path, err.msg);
+	assert_string_equal(buf_str(&text.text), wanted);
+	assert_int_equal(text.cut, cut);
+	assert_int_equal(text.next, offset + utf8_count(wanted, strlen(wanted)));
+}
+
+static void a_part_begins_at_a_character(void **state)
+{
+	(void)state;
+	put("ws/a", "\xEF\xBB\xBF"
+		    "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80z");
+	check_part("a", 0, 2, "a\xC3\xA9", true); /* the mark is no character */
+	check_part("a", 1, 2, "\xC3\xA9\xE2\x82\xAC", true);
+	check_part("a", 3, 9, "\xF0\x9F\x98\x80z", false);
+	check_part("a", 5, 9, "", false);
+	put_bytes("ws/b",
+		  "\xFF\xFE"
+		  "a\0\x3D\xD8\x00\xDE\xE9\0z\0",
+		  12);
+	check_part("b", 0, 9, "a\xF0\x9F\x98\x80\xC3\xA9z", false);
+	check_part("b", 1, 2, "\xF0\x9F\x98\x80\xC3\xA9", true);
+	check_part("b", 4, 1, "", false);
+	put("ws/c", "caf\xE9 cr\xE8me");
+	check_part("c", 3, 4, "\xC3\xA9 cr", true);
+}
+
+static void an_offset_behind_the_end_is_refused(void **state)
+{
+	struct files_text text = {0};
+	struct err err = {0};
+
+	(void)state;
+	put("ws/a", "\xC3\xA9\xC3\xA9");
+	assert_int_equal(files_read_text(files, "a", 1, 3, 9, &text, &err), -1);
+	assert_string_equal(err.msg, "offset is 3, but \"a\" has only 2 characters");
+	put("ws/far", "");
+	assert_int_equal(truncate("ws/far", 1 << 30), 0);
+	put("ws/text", "text");
+	assert_int_equal(truncate("ws/text", 4), 0);
+	assert_int_equal(files_read_text(files, "text", 4, SIZE_MAX, 9, &text, &err),
+			 -1);
+	assert_string_equal(err.msg, "offset is 18446744073709551615, but \"text\" has "
+				     "only 4 characters");
+}
+
+static void an_offset_far_inside_is_not_looked_for(void **state)
+{
+	static char block[1 << 16];
+	struct files_text text = {0};
+	struct err err = {0};
+	owned(close_fd) int fd = open("ws/big", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)state;
+	memset(block, 'a', sizeof block);
+	for (size_t i = 0; i < 2 * FILES_SKIP_MAX / sizeof block; i++)
+		assert_int_equal(write(fd, block, sizeof block), sizeof block);
+	assert_int_equal(
+	    files_read_text(files, "big", 3, FILES_SKIP_MAX / 2, 2, &text, &err), 0);
+	assert_string_equal(buf_str(&text.text), "aa");
+	files_text_finish(&text);
+	bytes_read = 0;
+	assert_int_equal(
+	    files_read_text(files, "big", 3, 2 * FILES_SKIP_MAX, 2, &text, &err), -1);
+	assert_string_equal(err.msg,
+			    "offset 134217728 lies more than 64 MiB inside \"big\": "
+			    "read there with run_python");
+	assert_in_range(bytes_read, FILES_SKIP_MAX, FILES_SKIP_MAX + (1 << 18));
+}
+
+/* Parts of any size, one after the other, are the whole. */
+static void parts_make_the_whole(void **state)
+{
+	static const char *const codings[] = {"", "\xEF\xBB\xBF"};
+	static char wide[3 * 40000 + 1];
+
+	(void)state;
+	for (size_t i = 0; i < 40000; i++)
+		memcpy(wide + i * 3, i % 3 ? "\xE2\x82\xAC" : "\xC3\xA9!", 3);
+	size_t all = utf8_count(wide, strlen(wide));
+	for (size_t c = 0; c < COUNT_OF(codings); c++) {
+		owned(free_text) char *content = xasprintf("%s%s", codings[c], wide);
+		owned(buf_finish) struct buf whole = {0};
+		size_t at = 0;
+		bool cut = true;
+
+		put("ws/a", content);
+		while (cut) {
+			owned(files_text_finish) struct files_text text = {0};
+			struct err err = {0};
+
+			assert_int_equal(
+			    files_read_text(files, "a", 1, at, 7001, &text, &err), 0);
+			buf_add(&whole, buf_str(&text.text), text.text.size);
+			at = (size_t)text.next;
+			cut = text.cut;
+		}
+		assert_int_equal(at, all);
+		assert_string_equal(buf_str(&whole), wide);
+	}
+}
+
+static void a_file_is_looked_at(void **state)
+{
+	struct files_look look;
+	struct err err = {0};
+
+	(void)state;
+	put_bytes("ws/p", "\x89PNG\r\n\x1a\n\0\0", 10);
+	put("ws/t", "text");
+	assert_int_equal(files_look(files, "p", 1, &look, &err), 0);
+	assert_string_equal(look.kind->words, "a PNG picture");
+	assert_int_equal(look.size, 10);
+	assert_int_equal(files_look(files, "t", 1, &look, &err), 0);
+	assert_null(look.kind);
+	assert_int_equal(files_look(files, "../t", 4, &look, &err), -1);
+	assert_int_equal(err.kind, ERR_ARGUMENT);
+}
+
+static void all_bytes_of_a_file_are_read_up_to_a_limit(void **state)
+{
+	owned(buf_finish) struct buf bytes = {0}, more = {0};
+	struct err err = {0};
+
+	(void)state;
+	put_bytes("ws/a", "\0\xFF\0x", 4);
+	assert_int_equal(files_read_bytes(files, "a", 1, 4, &bytes, &err), 0);
+	assert_int_equal(bytes.size, 4);
+	assert_memory_equal(bytes.data, "\0\xFF\0x", 4);
+	assert_int_equal(files_read_bytes(files, "a", 1, 3, &more, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	assert_string_equal(err.msg, "\"a\" of 4 bytes is over the limit of 3 for one "
+				     "answer: read parts of it with run_python");
+	before_read = rewrite;
+	assert_int_equal(files_read_bytes(files, "a", 1, 9, &more, &err), -1);
+	assert_string_equal(err.msg,
+			    "\"a\" changes while it is read: call again when it rests");
+	assert_int_equal(more.size, 0);
 }
 
 /* Cuts at every place around the end of what is read at a time. */
@@ -220,8 +368,8 @@ static void a_long_text_of_wide_characters_is_cut_right(void **state)
 		owned(files_text_finish) struct files_text text = {0};
 		struct err err = {0};
 
-		assert_int_equal(files_read_text(files, "wide", 4, chars, &text, &err),
-				 0);
+		assert_int_equal(
+		    files_read_text(files, "wide", 4, 0, chars, &text, &err), 0);
 		assert_int_equal(text.text.size, 4 * (chars < CHARS ? chars : CHARS));
 		assert_int_equal(text.cut, chars < CHARS);
 		assert_int_equal(utf8_valid_up_to(text.text.data, text.text.size),
@@ -239,7 +387,7 @@ static void a_large_file_costs_only_what_is_shown(void **state)
 	memset(line, 'a', sizeof line - 1);
 	put("ws/log", line);
 	assert_int_equal(truncate("ws/log", 1 << 30), 0);
-	assert_int_equal(files_read_text(files, "log", 3, 100, &text, &err), 0);
+	assert_int_equal(files_read_text(files, "log", 3, 0, 100, &text, &err), 0);
 	assert_int_equal(text.text.size, 100);
 	assert_true(text.cut);
 	assert_int_equal(text.size, 1 << 30);
@@ -255,13 +403,13 @@ static void a_binary_file_is_refused(void **state)
 
 	(void)state;
 	put_bytes("ws/data.pkl", "\x80\x04\x95\0\0", 5);
-	assert_int_equal(files_read_text(files, "data.pkl", 8, 9, &text, &err), -1);
+	assert_int_equal(files_read_text(files, "data.pkl", 8, 0, 9, &text, &err), -1);
 	assert_string_equal(err.msg, "\"data.pkl\" is a binary file of 5 bytes: read "
 				     "it with run_python");
 	memset(late, 'a', sizeof late);
 	late[8191] = '\0';
 	put_bytes("ws/late", late, sizeof late);
-	assert_int_equal(files_read_text(files, "late", 4, 9, &text, &err), -1);
+	assert_int_equal(files_read_text(files, "late", 4, 0, 9, &text, &err), -1);
 	/* Behind the first 8 KiB nobody looks. */
 	late[8191] = 'a';
 	late[8192] = '\0';
@@ -346,7 +494,7 @@ static void a_message_stays_valid_text_however_long_the_path(void **state)
 		struct err err = {0};
 
 		assert_int_equal(files_read_text(files, far + start, PATH_MAX - start,
-						 9, &text, &err),
+						 0, 9, &text, &err),
 				 -1);
 		assert_int_equal(utf8_valid_up_to(err.msg, strlen(err.msg)),
 				 strlen(err.msg));
@@ -431,7 +579,7 @@ static void a_file_that_changes_meanwhile_is_refused(void **state)
 	(void)state;
 	put("ws/a", "a text of some length");
 	before_read = rewrite;
-	assert_int_equal(files_read_text(files, "a", 1, 99, &text, &err), -1);
+	assert_int_equal(files_read_text(files, "a", 1, 0, 99, &text, &err), -1);
 	assert_string_equal(err.msg,
 			    "\"a\" changes while it is read: call again when it rests");
 	/* Where it rests, the second try reads what it is now. */
@@ -496,7 +644,7 @@ static void a_directory_exchanged_for_a_link_never_leads_out(void **state)
 		owned(files_scan_finish) struct files_scan scan = {0};
 		struct err err = {0};
 
-		if (!files_read_text(files, "dir/a", 5, 99, &text, &err)) {
+		if (!files_read_text(files, "dir/a", 5, 0, 99, &text, &err)) {
 			assert_string_equal(buf_str(&text.text), "public");
 			inside++;
 		}
@@ -545,6 +693,8 @@ static void the_files_are_listed_by_path(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir("ws/sub", 0700), 0);
+	assert_int_equal(mkdir("ws/sub/deep", 0700), 0);
+	assert_int_equal(mkdir("ws/empty", 0700), 0);
 	assert_int_equal(mkdir("ws/sub/__pycache__", 0700), 0);
 	assert_int_equal(mkdir("ws/.git", 0700), 0);
 	assert_int_equal(mkdir("out", 0700), 0);
@@ -571,6 +721,10 @@ static void the_files_are_listed_by_path(void **state)
 	struct stat status;
 	assert_int_equal(stat("ws/z", &status), 0);
 	assert_int_equal(scan.entries[2].inode, status.st_ino);
+	assert_int_equal(scan.folder_count, 3);
+	assert_string_equal(scan.folders[0], "empty");
+	assert_string_equal(scan.folders[1], "sub");
+	assert_string_equal(scan.folders[2], "sub/deep");
 }
 
 static void an_empty_workspace_has_no_files(void **state)
@@ -874,6 +1028,12 @@ int main(void)
 	    TEST(a_directory_exchanged_for_a_link_never_leads_out),
 	    TEST(a_picture_is_opened_for_reading_only_up_to_its_cap),
 	    TEST(the_files_are_listed_by_path),
+	    TEST(a_part_begins_at_a_character),
+	    TEST(an_offset_behind_the_end_is_refused),
+	    TEST(an_offset_far_inside_is_not_looked_for),
+	    TEST(parts_make_the_whole),
+	    TEST(a_file_is_looked_at),
+	    TEST(all_bytes_of_a_file_are_read_up_to_a_limit),
 	    TEST(an_empty_workspace_has_no_files),
 	    TEST(a_limit_keeps_the_files_nearest_to_the_top),
 	    TEST(names_that_are_left_out_do_not_keep_a_scan_busy),

@@ -46,6 +46,21 @@ CASE(reads_the_other_tiers)
 	assert_int_equal(plan.tier, '0');
 }
 
+CASE(reads_groups_and_the_way_to_the_proxy)
+{
+	assert_null(read_text("tier\tN\nnet\town\nforwarder\t/f\nproxy\th\t8\n"
+			      "group\t/g/k1\ngroup\t/h/k1\nlimit\tdata\t4294967296\n"));
+	assert_string_equal(plan.forwarder, "/f");
+	assert_string_equal(plan.proxy_host, "h");
+	assert_string_equal(plan.proxy_port, "8");
+	assert_int_equal(plan.group_count, 2);
+	assert_string_equal(plan.groups[1], "/h/k1");
+	assert_int_equal(plan.limits[0].most, 4294967296);
+	assert_null(read_text("tier\tN\n"));
+	assert_null(plan.forwarder);
+	assert_int_equal(plan.group_count, 0);
+}
+
 /* A plan that is not understood must not be carried out in part. */
 CASE(refuses_what_it_does_not_know)
 {
@@ -63,6 +78,11 @@ CASE(refuses_what_it_does_not_know)
 	    "limit\tcore\t5x",
 	    "ro\t/a\t/b\t/c",
 	    "cwd",
+	    "group",
+	    "group\ta\ngroup\tb\ngroup\tc\ngroup\td",
+	    "net\town\nforwarder\t/f",
+	    "forwarder\t/f\nproxy\th\t8",
+	    "proxy\th",
 	};
 
 	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
@@ -81,5 +101,6 @@ CASE(refuses_more_than_it_has_room_for)
 }
 
 RUN(cmocka_unit_test(reads_every_kind_of_line), cmocka_unit_test(reads_the_other_tiers),
+    cmocka_unit_test(reads_groups_and_the_way_to_the_proxy),
     cmocka_unit_test(refuses_what_it_does_not_know),
     cmocka_unit_test(refuses_more_than_it_has_room_for))

@@ -18,6 +18,7 @@ static int set_up(void **state)
 	outcome = (struct outcome){.notice = "",
 				   .outputs = &outputs,
 				   .late = "",
+				   .walls = "",
 				   .wrote = &wrote,
 				   .workspace = &files};
 	return 0;
@@ -33,6 +34,11 @@ static int tear_down(void **state)
 static void add(struct clip *clip, const char *text)
 {
 	clip_add(clip, text, strlen(text));
+}
+
+static void stream(bool is_err, const char *text)
+{
+	outputs_add_rest(&outputs, is_err, text, strlen(text), 0);
 }
 
 static const char *text_at(const json_t *result, size_t index)
@@ -59,8 +65,8 @@ CASE(nothing_to_say_is_said)
 
 CASE(all_sections_in_their_order)
 {
-	add(&outputs.out, "out");
-	add(&outputs.err, "err\n");
+	stream(false, "out");
+	stream(true, "err\n");
 	add(&outputs.result, "a\nb");
 	outcome.notice = "Notice.\n";
 	outcome.late = "late";
@@ -76,7 +82,7 @@ CASE(all_sections_in_their_order)
 
 CASE(an_error_comes_first)
 {
-	add(&outputs.out, "before\n");
+	stream(false, "before\n");
 	add(&outputs.traceback, "Traceback\n");
 	outputs.error_name = strdup("ValueError");
 	outputs.error_value = strdup("no\nsecond line");

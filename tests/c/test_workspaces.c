@@ -10,6 +10,7 @@
 
 static struct config config;
 static struct workspace_place wide;
+static const struct walls walls = {.tier = '0'};
 static struct workspaces *workspaces;
 
 static int set_up(void **state)
@@ -21,7 +22,7 @@ static int set_up(void **state)
 	snprintf(config.workdir, sizeof config.workdir, "/tmp/workspaces-test-XXXXXX");
 	if (!mkdtemp(config.workdir))
 		return -1;
-	wide = (struct workspace_place){.config = &config};
+	wide = (struct workspace_place){.config = &config, .kernels.walls = &walls};
 	/* Workspaces are only opened here, so a loop is never needed ... */
 	struct err err;
 	if (loop_create(&wide.kernels.loop, 4096, &err) < 0) /* ... but for timers */

@@ -55,6 +55,16 @@ def check_next(client: Client) -> None:
     assert result.data["end"] == "ok", result.text
 
 
+def test_kernels_that_end_before_each_call_are_not_started_for_ever(scripted: Scripted) -> None:
+    client = scripted(*[[["exit", 7]]] * 12)
+    result = client.run("x")
+    assert result.data["exit_code"] == 7
+    assert client.daemon.log().count("kernel exited with status 7") == 4
+    for _ in range(2):
+        client.run("x")
+    check_next(client)
+
+
 # ---- order and timing ----
 
 

@@ -282,6 +282,7 @@ def test_health_says_more_to_whom_it_knows(guarded: Daemon, open_door: Daemon) -
         f"Bearer{TOKEN}",
         f"Basic {TOKEN}",
         f"Token {TOKEN}",
+        f"Digest {TOKEN}",
         f"Bearer {TOKEN},",
         f"Bearer {TOKEN} {TOKEN}",
         f"Bearer {TOKEN[:-1]}",

@@ -29,6 +29,7 @@ LINE_MAX, IMAGE_MAX, ANSWER_MAX = 5 * MIB, 10 * MIB, 4 * MIB
 KEEP_ALIVE_S = 15
 FETCH = ("accept-language: *", "sec-fetch-mode: cors", "user-agent: undici")
 ENCODING = "accept-encoding: gzip, deflate"
+TOOLS = ["run_python", "undo", "list_files", "read_text_file", "write_file"]
 
 
 @dataclass
@@ -216,7 +217,7 @@ def test_a_connection_at_start_up_has_no_user(start: type_of_start) -> None:
     daemon = start(env=ENV)
     with Connection(daemon.port).connect() as startup:
         startup.open_stream()
-        assert startup.list_tools() == ["run_python", "undo", "list_files", "read_text_file"]
+        assert startup.list_tools() == TOOLS
         assert startup.post("ping").message()["result"] == {}
         result = startup.run("1")
         assert result.is_error

@@ -395,7 +395,7 @@ def test_the_rest_answers_while_a_cell_runs(
 ) -> None:
     (live.work / "note.txt").write_text("a note")
     assert client.request("ping") == {}
-    assert len(client.request("tools/list")["tools"]) == 4
+    assert len(client.request("tools/list")["tools"]) == 5
     assert live.health()["calls"] == 1
     assert "note.txt" in client.call("list_files").text
     assert client.call("read_text_file", path="note.txt").text == "a note"
@@ -611,7 +611,7 @@ def test_a_thread_that_prints_later_is_shown_with_the_next_call(
 
 def test_a_shell_command_is_a_program_in_a_terminal_without_its_line_ends(client: Client) -> None:
     result = client.run("!printf 'a\\nb\\tc\\r\\nd'; test -t 1 && echo terminal")
-    assert result.data["stdout"] == "a\nb\tc\r\ndterminal\n"
+    assert result.data["stdout"] == "a\nb\tc\ndterminal\n"
     assert client.run("!echo err >&2; exit 3").data["stdout"] == "err\n"
     assert client.run("_exit_code").data["result"] == "3"
     assert client.run("!kill -9 $$").data["end"] == "ok"

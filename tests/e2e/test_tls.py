@@ -189,48 +189,62 @@ def test_a_slow_handshake_is_cut_off(secure: Daemon, certificate: tuple[Path, Pa
 # ---- files ----
 
 
-def test_files_that_will_not_do_are_refused_in_words(
-    tmp_path: Path, certificate: tuple[Path, Path]
-) -> None:
-    cert, key = certificate
-    other_cert, other_key = make_certificate(tmp_path, "other")
-    old, old_key = make_dated_certificate(tmp_path, "old", 2020, 2021)
-    new, new_key = make_dated_certificate(tmp_path, "new", 2098, 2099)
-    rsa = tmp_path / "rsa.key"
-    subprocess.run(["openssl", "genrsa", "-out", rsa, "2048"], capture_output=True, check=True)
-    locked = tmp_path / "locked.key"
-    subprocess.run(
-        ["openssl", "ec", "-in", key, "-aes256", "-passout", "pass:secret", "-out", locked],
-        capture_output=True,
-        check=True,
-    )
-    empty = tmp_path / "empty"
+@pytest.fixture(scope="module")
+def files(
+    tmp_path_factory: pytest.TempPathFactory, certificate: tuple[Path, Path]
+) -> dict[str, str]:
+    """By short names; the good pair is cert and key."""
+    place = tmp_path_factory.mktemp("files")
+    key = certificate[1]
+    pairs = {"": certificate, "other ": make_certificate(place, "other")}
+    pairs["old "] = make_dated_certificate(place, "old", 2020, 2021)
+    pairs["new "] = make_dated_certificate(place, "new", 2098, 2099)
+    rsa, locked, empty = place / "rsa.key", place / "locked.key", place / "empty"
+    for command in (
+        f"openssl genrsa -out {rsa} 2048",
+        f"openssl ec -in {key} -aes256 -passout pass:secret -out {locked}",
+    ):
+        subprocess.run(command.split(), capture_output=True, check=True)
     empty.touch()
-    for one, two, words in [
-        ("/no/cert", key, "/no/cert: No such file or directory"),
-        (cert, "/no/key", "/no/key: No such file or directory"),
-        (empty, key, "empty holds no certificate in PEM"),
-        (cert, empty, "empty holds no private key in PEM"),
-        (key, cert, "holds no certificate in PEM"),
-        (cert, cert, "holds no private key in PEM"),
-        (cert, other_key, "other.key is not the certificate's key"),
-        (cert, rsa, "rsa.key is not the certificate's key"),
-        (other_cert, key, "is not the certificate's key"),
-        (cert, locked, "locked.key has a passphrase: give a key without"),
-        (old, old_key, "old.pem is valid no longer: it ended at 2021-01-01 00:00:00Z"),
-        (new, new_key, "new.pem is not valid yet"),
-        (tmp_path, key, "holds no certificate in PEM"),
-        (cert, "", "VIVARIUM_TLS_CERT needs VIVARIUM_TLS_KEY beside it"),
-        ("", key, "VIVARIUM_TLS_KEY needs VIVARIUM_TLS_CERT beside it"),
-    ]:
-        env = {"VIVARIUM_TLS_CERT": str(one), "VIVARIUM_TLS_KEY": str(two), "VIVARIUM_PORT": "0",
-               "VIVARIUM_PYTHON": str(any_python())}  # fmt: skip
-        ended = run_program(env=env, cwd=tmp_path)
-        assert ended.returncode == 2, (words, ended.stderr)
-        assert words in ended.stderr
-        checked = run_program("--check", env=env, cwd=tmp_path)
-        assert checked.returncode == 1
-        assert words in checked.stdout
+    named: dict[str, object] = {"rsa": rsa, "locked": locked, "empty": empty, "directory": place}
+    for name, (one, two) in pairs.items():
+        named |= {f"{name}cert": one, f"{name}key": two}
+    return {name: str(path) for name, path in named.items()} | {
+        "no cert": "/no/cert", "no key": "/no/key", "-": "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cert", "key", "words"),
+    [
+        ("no cert", "key", "/no/cert: No such file or directory"),
+        ("cert", "no key", "/no/key: No such file or directory"),
+        ("empty", "key", "empty holds no certificate in PEM"),
+        ("cert", "empty", "empty holds no private key in PEM"),
+        ("key", "cert", "holds no certificate in PEM"),
+        ("cert", "cert", "holds no private key in PEM"),
+        ("cert", "other key", "other.key is not the certificate's key"),
+        ("cert", "rsa", "rsa.key is not the certificate's key"),
+        ("other cert", "key", "is not the certificate's key"),
+        ("cert", "locked", "locked.key has a passphrase: give a key without"),
+        ("old cert", "old key", "old.pem is valid no longer: it ended at 2021-01-01 00:00:00Z"),
+        ("new cert", "new key", "new.pem is not valid yet"),
+        ("directory", "key", "holds no certificate in PEM"),
+        ("cert", "-", "VIVARIUM_TLS_CERT needs VIVARIUM_TLS_KEY beside it"),
+        ("-", "key", "VIVARIUM_TLS_KEY needs VIVARIUM_TLS_CERT beside it"),
+    ],
+)
+def test_files_that_will_not_do_are_refused_in_words(
+    tmp_path: Path, files: dict[str, str], cert: str, key: str, words: str
+) -> None:
+    env = {"VIVARIUM_TLS_CERT": files[cert], "VIVARIUM_TLS_KEY": files[key], "VIVARIUM_PORT": "0",
+           "VIVARIUM_PYTHON": str(any_python())}  # fmt: skip
+    ended = run_program(env=env, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert words in ended.stderr
+    checked = run_program("--check", env=env, cwd=tmp_path)
+    assert checked.returncode == 1
+    assert words in checked.stdout
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(

@@ -264,6 +264,15 @@ def test_a_file_that_others_may_open_is_refused(
     assert f"is open to others than its owner (mode {mode:04o}): chmod 600 it" in ended.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_refused(tokens: Tokens, tmp_path: Path) -> None:
+    tokens.write(line("alice", "a" * 20))
+    os.chown(tokens.path, 1500, -1)
+    ended = run_program(env=tokens.env, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "belongs to another user (uid 1500)" in ended.stderr
+
+
 def test_a_file_that_goes_away_changes_nothing(start: type_of_start, tokens: Tokens) -> None:
     tokens.write(line("alice", "a" * 20))
     daemon = start(env=tokens.env)

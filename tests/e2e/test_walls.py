@@ -96,6 +96,47 @@ def test_a_session_works_behind_each(build: type_of_build, tier: str, python: st
     assert client.run("print(x)").data["stdout"] == "[1]\n"
 
 
+def test_tools_and_cells_share_files(build: type_of_build, tier: str) -> None:
+    daemon = build(tier)
+    client = daemon.client()
+    for name in ("a.txt", "in/b.txt"):  # before there is a kernel
+        assert client.call("write_file", path=name, content="tool").data["created"] is True
+    append = "for name in ('a.txt', 'in/b.txt'): open(name, 'a').write(' cell')"
+    more = "\nopen('in/c.txt', 'w').write('cell'); import os; os.makedirs('own/deep')"
+    assert client.run(append + more).exit_code == 0
+    for name in ("a.txt", "in/b.txt"):
+        assert client.call("read_text_file", path=name).text == "tool cell"
+        assert client.call("write_file", path=name, content="tool").data["created"] is False
+    assert not client.call("write_file", path="in/c.txt", content="tool").is_error
+    assert not client.call("write_file", path="own/deep/d.txt", content="tool").is_error
+    assert client.run("print(open('in/c.txt').read())").data["stdout"] == "tool\n"
+    assert client.run(append + "\nimport shutil; shutil.rmtree('in')").exit_code == 0
+    listed = client.request("resources/list")["resources"]
+    assert [row["name"] for row in listed] == ["a.txt", "own/deep/d.txt"]
+
+
+def drop_overrides() -> None:
+    """Root's right to pass over the modes of files: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in (1, 2):
+        assert libc.prctl(24, capability, 0, 0, 0) == 0  # from the bounding set
+
+
+@as_root
+def test_what_only_the_kernel_may_read_is_refused_in_words(build: type_of_build) -> None:
+    daemon = build("U", before=drop_overrides)
+    client = daemon.client()
+    client.run("import os; open('own', 'w').write('x'); os.chmod('own', 0o600)")
+    client.run("os.mkdir('dir'); os.chmod('dir', 0o700)")
+    read = client.call("read_text_file", path="own")
+    assert "may not be read" in read.text
+    assert "may not be written" in client.call("write_file", path="dir/x", content="x").text
+    message = client.message("resources/read", {"uri": "workspace:///own"})
+    assert "may not be read" in client.post(message).json()["error"]["message"]
+    assert client.call("list_files").data["count"] == 1
+    daemon.kill()  # it may not remove all of its kernel's runtime directory either
+
+
 def test_nothing_outlives_a_kernel(build: type_of_build, tier: str) -> None:
     daemon = build(tier)
     client = daemon.client()

@@ -11,21 +11,30 @@
 
 enum { LIMIT = CLIP_HEAD + 100, MARKER_MAX = 100 };
 
+static void check_kept(const struct buf *text)
+{
+	MUST(utf8_valid_up_to(buf_str(text), text->size) == text->size);
+	MUST(utf8_count(buf_str(text), text->size) <= LIMIT + MARKER_MAX);
+}
+
 static void check_clip(const struct clip *clip)
 {
 	owned(buf_finish) struct buf text = {0};
 
 	clip_render(clip, &text);
-	MUST(utf8_valid_up_to(buf_str(&text), text.size) == text.size);
-	MUST(utf8_count(buf_str(&text), text.size) <= LIMIT + MARKER_MAX);
+	check_kept(&text);
 }
 
 static void check_outputs(const struct outputs *self)
 {
+	owned(buf_finish) struct buf out = {0}, err = {0};
 	size_t bytes = 0;
 
-	check_clip(&self->out);
-	check_clip(&self->err);
+	outputs_out(self, &out);
+	outputs_err(self, &err);
+	check_kept(&out);
+	check_kept(&err);
+	MUST(self->piece_count <= PIECES_MAX);
 	check_clip(&self->result);
 	check_clip(&self->traceback);
 	MUST(self->display_count <= DISPLAYS_MAX);

@@ -35,6 +35,27 @@ def jmsg() -> dict[str, bytes]:
     return seeds
 
 
+def zmtp() -> dict[str, bytes]:
+    def frame(data: bytes, flags: int = 0) -> bytes:
+        if len(data) > 255 or flags & 2:
+            return struct.pack(">BQ", flags | 2, len(data)) + data
+        return bytes([flags, len(data)]) + data
+
+    ready = frame(b"\x05READY\x0bSocket-Type\0\0\0\x04XPUB", 4)
+    greeting = b"\xff" + bytes(8) + b"\x7f\3\1NULL".ljust(55, b"\0")
+    more = b"".join(frame(b"x", 1) for _ in range(70))
+    return {
+        "from the greeting on": b"\0" + greeting + ready + frame(b"a", 1) + frame(b"b"),
+        "no greeting": b"\0HTTP/1.1 200 OK\r\n\r\n",
+        "messages": b"\1" + frame(b"one") + frame(b"") + frame(b"t" * 256, 1) + frame(b"two"),
+        "too many frames": b"\1" + more + frame(b"end") + frame(b"next"),
+        "too many bytes": b"\1" + frame(b"x" * 200, 1) + frame(b"y" * 200) + frame(b"next"),
+        "announced only": b"\1\2" + b"\x7f" + b"\xff" * 7 + b"some",
+        "commands": b"\1" + frame(b"\4PING\0\1", 4) + frame(b"a", 1) + frame(b"\4PING", 4),
+        "unknown flags": b"\1" + frame(b"a", 8),
+    }
+
+
 JSON = {
     "numbers": b'[0,-1,1.5e300,9223372036854775807,-0.0,1E-5,true,false,null,"",{},[]]',
     "escapes": rb'"\"\\\/\b\f\n\r\t\u00e9\u0000\ud83d\udc0d\ud800x\udc00\u12"',
@@ -43,6 +64,21 @@ JSON = {
     "too deep": b"[" * 2100,
     "text": b'{"a":"\xe2\x82\xac","a":2}',
     "cut": b'{"a":[1,2,{"b":"c',
+}
+
+
+TEXT_FILE = "Größe \u20ac \U0001f600\r\n" * 3
+CODING = {
+    "utf-8": b"\0" + TEXT_FILE.encode(),
+    "utf-8 with a mark": b"\1" + TEXT_FILE.encode("utf-8-sig"),
+    "utf-16": b"\2" + TEXT_FILE.encode("utf-16"),
+    "utf-16 be": b"\3\xfe\xff" + TEXT_FILE.encode("utf-16-be"),
+    "utf-16 without a mark": b"\0" + TEXT_FILE[:6].encode("utf-16-le") * 4,
+    "utf-32": b"\0" + TEXT_FILE.encode("utf-32"),
+    "windows": b"\0" + TEXT_FILE[:8].encode("cp1252"),
+    "halves": b"\0\xff\xfe\x3d\xd8x\0\x00\xde\x3d\xd8\x00\xde\x3d",
+    "cut": b"\0caf\xe2\x82",
+    "binary": b"\0\x7fELF\2\1\1\0",
 }
 
 
@@ -148,6 +184,16 @@ def outputs() -> dict[str, bytes]:
         "pictures": lines(*[line("display_data", data=png)] * 34),
         "bad picture": line("display_data", data={"image/png": "!!"}),
         "updates": lines(stream("stdout", "x"), line("update_display_data", data=plain)),
+        "updates in place": lines(
+            line("display_data", data=plain, transient={"display_id": "a"}),
+            stream("stdout", "x"),
+            line("update_display_data", data=png, transient={"display_id": "a"}),
+            line("update_display_data", data=plain, transient={"display_id": "a"}),
+            line("clear_output", wait=True),
+            line("display_data", data=png, transient={"display_id": "b"}),
+            line("clear_output", wait=False),
+        ),
+        "bars": lines(stream("stdout", "1\n2\x1b[A\r\x1b[K"), stream("stderr", "\r5%\b\x1b[9")),
         "error": lines(line("error", **error), line("execute_reply", status="error", **error)),
         "error in the reply only": line("execute_reply", status="error", **error),
         "aborted": line("execute_reply", {"vivarium": 3}, status="aborted", execution_count="x"),
@@ -228,6 +274,8 @@ def main() -> None:
         "outputs": outputs(),
         "session": SESSION,
         "image": image(),
+        "zmtp": zmtp(),
+        "coding": CODING,
     }
     for driver, seeds in drivers.items():
         directory = HERE / "corpus" / driver

@@ -29,6 +29,10 @@ def talk(daemon: Daemon, client: Client) -> None:
     client.run("open('a.txt', 'w').write('text' * 1000)")
     assert "a.txt" in client.call("list_files").text
     assert "text" in client.call("read_text_file", path="a.txt").text
+    assert not client.call("write_file", path="in/b.txt", content="text").is_error
+    assert not client.call("read_text_file", path="in/b.txt", offset=2).is_error
+    for row in client.request("resources/list")["resources"]:
+        assert client.request("resources/read", {"uri": row["uri"]})["contents"]
     client.run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert "3" in client.run("1 + 2").text
     assert client.call("run_python").is_error

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""What a chat gets for a cell: result_cells.py is the list, all run in one kernel."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from conftest import PYTHONS, require_python, run_daemon
+from harness import REPO, Client, Daemon, Result, png_size
+from result_cells import GROUPS, Cell
+
+PLOTS = REPO / ".venv-plots" / "bin" / "python"  # has what the extra `plots` lists
+CELLS = [
+    pytest.param(cell, id=f"{group}-{number}")
+    for group, cells in GROUPS.items()
+    for number, cell in enumerate(cells)
+]
+
+
+@pytest.fixture(params=[*PYTHONS, "plots"], scope="module")
+def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    python = PLOTS if request.param == "plots" else require_python(request.param)
+    if not python.exists():
+        pytest.skip(f"there is no {python}")
+    home = tmp_path_factory.mktemp(request.param)
+    # Nothing is saved: that looks into objects in its own way, and is no part of this.
+    env = {"VIVARIUM_PYTHON": str(python), "VIVARIUM_DURABILITY": "off"}
+    for daemon in run_daemon(home, env=env):
+        yield Chat(daemon)
+
+
+class Chat:
+    """A session, and what its interpreter has."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.client: Client = daemon.client()
+        self.packages: dict[str, bool] = {}
+
+    def has(self, package: str) -> bool:
+        if package.startswith("!"):
+            return not self.has(package[1:])
+        if package not in self.packages:
+            probe = f"__import__('importlib.util').util.find_spec('{package}') is not None"
+            self.packages[package] = self.client.run(probe).data["result"] == "True"
+        return self.packages[package]
+
+
+def plain(text: str) -> str:
+    """Without the numbers of cells."""
+    text = re.sub(r"\bOut\[\d+\]", "Out", text)
+    return re.sub(r"\b(picture|page|chart)-\d+(-\d+)?\.", r"\1-N.", text)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_gives(chat: Chat, cell: Cell) -> None:
+    missing = [package for package in cell.needs if not chat.has(package)]
+    if missing:
+        pytest.skip(f"this interpreter has no {' and no '.join(missing)}")
+    check(chat.client.run(cell.code), cell)
+
+
+def check(result: Result, cell: Cell) -> None:
+    text, footer = plain(result.text), plain(result.footer)
+    if cell.text is not None:
+        assert text == cell.text
+    for part in cell.has:
+        assert part in text
+    for part in cell.lacks:
+        assert part not in text + footer
+    sizes = [png_size(image) for image in result.images]
+    assert len(sizes) == len(cell.images), (sizes, text)
+    for size, wanted in zip(sizes, cell.images, strict=True):
+        assert wanted is None or size == wanted, sizes
+    assert cell.footer in footer.replace("\n", " \n"), footer
+
+
+def test_there_are_enough_cells() -> None:
+    assert len(CELLS) >= 150

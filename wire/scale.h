@@ -1,0 +1,23 @@
+/*
+ * scale - pixels made smaller in linear light, with colours weighted by their opacity.
+ * The filter is Mitchell and Netravali's.  Charts are mostly of one colour, so runs of
+ * equal pixels cost next to nothing.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef WIRE_SCALE_H
+#define WIRE_SCALE_H
+
+#include <stdbool.h>
+
+struct pixels {              /* 8 bits a channel of sRGB, rows without gaps */
+	unsigned char *data; /* owned */
+	unsigned width, height, channels; /* 1 gray, 2 with alpha, 3 RGB, 4 RGBA */
+};
+
+/* Fills to->data from a picture that is at least as large and has as many channels.
+ * False when there is no memory. */
+bool scale_down(const struct pixels *from, struct pixels *to)
+    __attribute__((warn_unused_result));
+
+#endif
