@@ -15,6 +15,8 @@ enum {
 
 typedef float light __attribute__((vector_size(16))); /* RGBA, linear, times alpha */
 
+typedef int32_t different __attribute__((vector_size(16))); /* of two of them */
+
 /* The part of a row or column that goes into one pixel of the result. */
 struct window {
 	unsigned first, count;
@@ -94,6 +96,7 @@ static bool axis_init(struct axis *self, unsigned from, unsigned to)
 	self->weights = calloc((size_t)to * room, sizeof *self->weights);
 	if (!self->windows || !self->weights)
 		return false;
+	self->longest = 1;
 	for (unsigned i = 0; i < to; i++) {
 		fill_window(&self->windows[i], self->weights + (size_t)i * room, i,
 			    ratio, from);
@@ -234,7 +237,8 @@ static void finish_row(const struct scaler *self, unsigned y)
 
 		for (unsigned i = 1; i < window->count; i++)
 			sum += rows[i][x] * window->weights[i];
-		if (memcmp(&sum, &before, sizeof sum) != 0)
+		different changed = sum != before;
+		if (changed[0] | changed[1] | changed[2] | changed[3])
 			pixel = pixel_of(self, sum);
 		before = sum;
 		put_pixel(out, channels, pixel);
