@@ -131,6 +131,6 @@ def test_the_conversation(name: str, start: type_of_start) -> None:
     check(answers, client)
 
 
-def test_there_are_ten_steps() -> None:
-    assert len(steps()) == 10
+def test_there_are_eleven_steps() -> None:
+    assert len(steps()) == 11
     assert all(step["expect"] for step in steps())
