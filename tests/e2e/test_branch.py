@@ -27,7 +27,7 @@ def client(daemon: Daemon) -> Client:
 
 
 def files_of(client: Client, **where: str) -> list[str]:
-    return [row["path"] for row in client.call("list_files", **where).data["files"]]
+    return sorted(row["path"] for row in client.call("list_files", **where).data["files"])
 
 
 def test_a_branch_has_variables_and_files_and_both_go_on(client: Client) -> None:
