@@ -166,6 +166,6 @@ def test_the_conversation_over_a_websocket(start: type_of_start) -> None:
     converse(client, start().url.replace("http", "ws"))
 
 
-def test_there_are_ten_steps() -> None:
-    assert len(steps()) == 10
+def test_there_are_ten_steps_and_more() -> None:
+    assert len(steps()) >= 10
     assert all(step["expect"] for step in steps())
