@@ -15,6 +15,8 @@ enum {
 
 typedef float light __attribute__((vector_size(16))); /* RGBA, linear, times alpha */
 
+typedef int32_t different __attribute__((vector_size(16))); /* of two of them */
+
 /* The part of a row or column that goes into one pixel of the result. */
 struct window {
 	unsigned first, count;
@@ -94,6 +96,7 @@ static bool axis_init(struct axis *self, unsigned from, unsigned to)
 	self->weights = calloc((size_t)to * room, sizeof *self->weights);
 	if (!self->windows || !self->weights)
 		return false;
+	self->longest = 1;
 	for (unsigned i = 0; i < to; i++) {
 		fill_window(&self->windows[i], self->weights + (size_t)i * room, i,
 			    ratio, from);
@@ -116,12 +119,12 @@ static void read_row(struct scaler *self, unsigned y)
 	const unsigned char *p = self->from->data + (size_t)y * width * channels;
 	uint32_t *row = self->row;
 
-	if (channels == 4)
-		memcpy(row, p, (size_t)width * 4);
 	for (unsigned x = 0; channels == 3 && x < width; x++, p += 3)
 		row[x] = rgba(p[0], p[1], p[2], 255);
 	for (unsigned x = 0; channels < 3 && x < width; x++, p += channels)
 		row[x] = rgba(p[0], p[0], p[0], channels == 2 ? p[1] : 255);
+	if (channels == 4)
+		memcpy(row, p, (size_t)width * 4);
 	self->run[width - 1] = 1;
 	for (unsigned x = width - 1; x > 0; x--)
 		self->run[x - 1] = row[x - 1] == row[x] ? self->run[x] + 1 : 1;
@@ -234,7 +237,8 @@ static void finish_row(const struct scaler *self, unsigned y)
 
 		for (unsigned i = 1; i < window->count; i++)
 			sum += rows[i][x] * window->weights[i];
-		if (memcmp(&sum, &before, sizeof sum) != 0)
+		different changed = sum != before;
+		if (changed[0] | changed[1] | changed[2] | changed[3])
 			pixel = pixel_of(self, sum);
 		before = sum;
 		put_pixel(out, channels, pixel);
