@@ -63,12 +63,11 @@ static void who(void *arg, struct server_context *context)
 static void read_header(struct ws *ws, const char *name, struct header *out)
 {
 	char lower[sizeof((struct config *)0)->user_header];
-	size_t i;
 
 	out->len = HEADER_ABSENT;
-	for (i = 0; name[i] && i < sizeof lower - 1; i++)
-		lower[i] = (char)tolower((unsigned char)name[i]);
-	lower[i] = '\0';
+	snprintf(lower, sizeof lower, "%s", name);
+	for (char *at = lower; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
 	if (lower[0])
 		out->len = ws_header(ws, lower, out->text, sizeof out->text);
 }

@@ -345,7 +345,9 @@ def test_who_comes_to_the_door_without_the_key_is_sent_away(speak: type_of_speak
     one = speak().initialize()
     one.run("1")
     hello = {"vivarium": {"key": "0" * 64, "user": ""}}
-    for first in (hello, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, [], "x" * 5_000_000):
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    lines: list[object] = [hello, ping, [], "x" * 5_000_000]
+    for first in lines:
         with socket.socket(socket.AF_UNIX) as sock:
             sock.settimeout(20)
             sock.connect(str(one.state / "door"))
