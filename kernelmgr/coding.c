@@ -85,6 +85,12 @@ void coding_settle(enum coding *self, const char *text, size_t size, bool last)
 		*self = CODING_WINDOWS_1252;
 }
 
+static bool is_control(unsigned char byte)
+{
+	return byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\f' &&
+	       byte != '\r';
+}
+
 /* Zero bytes on one side only, in most of the characters, and no other controls. */
 static bool is_utf16(const char *head, size_t size, size_t high)
 {
@@ -94,7 +100,7 @@ static bool is_utf16(const char *head, size_t size, size_t high)
 		unsigned char upper = (unsigned char)head[i + high];
 		unsigned char lower = (unsigned char)head[i + 1 - high];
 
-		if (upper == 0 && lower < 0x20 && !memchr("\t\n\f\r", lower, 4))
+		if (upper == 0 && is_control(lower))
 			return false;
 		zeros += upper == 0;
 	}

@@ -125,6 +125,8 @@ static const struct opt options[] = {
      .header = true,
      .help = "HTTP header that names the user, such as X-User-ID; each gets a "
 	     "workspace, users/NAME below the work directory."},
+    {"user", OPT_TEXT, TEXT(user), .fallback = "", .shown = "(none)",
+     .help = "Whose workspace --stdio serves, users/NAME; none: the one of all."},
     {"proxy-secret", OPT_TEXT, TEXT(proxy_secret), .fallback = "", .shown = "(none)",
      .secret = true,
      .help = "The user header counts only beside X-Vivarium-Proxy-Secret with this "
@@ -158,6 +160,8 @@ static const struct {
 	const char *help;    /* NULL: not listed */
 	const char *operand; /* what follows it, or NULL */
 } verbs[] = {
+    {"--stdio", CONFIG_STDIO,
+     "Speak MCP on standard input and output; HTTP too only with --port.", NULL},
     {"--check", CONFIG_CHECK, "Report what this machine can do, then exit.", NULL},
     {"--print-config", CONFIG_PRINT, "Print the settings in force, then exit.", NULL},
     {"--new-token", CONFIG_NEW_TOKEN,
@@ -464,6 +468,11 @@ const char *config_name(const struct config *self, const char *option)
 	else
 		env_name(opt, name);
 	return name;
+}
+
+bool config_is_flag(const struct config *self, const char *option)
+{
+	return config_name(self, option)[0] == '-';
 }
 
 int config_blame(const struct config *self, const char *option, struct err *err)

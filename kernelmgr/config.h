@@ -44,6 +44,7 @@ struct config {
 	int64_t idle_timeout_s; /* 0: never */
 	int64_t max_kernels;
 	char user_header[64]; /* "": one workspace for all */
+	char user[128];       /* of --stdio; "": nobody in particular */
 	char proxy_secret[256];
 	char token[256];            /* "": none */
 	char tokens_file[PATH_MAX]; /* "": none */
@@ -74,6 +75,7 @@ enum network { NETWORK_AUTO, NETWORK_NONE, NETWORK_PROXY, NETWORK_HOST };
 /* What the command line asks for besides settings. */
 enum config_verb {
 	CONFIG_SERVE,
+	CONFIG_STDIO,
 	CONFIG_CHECK,
 	CONFIG_PRINT,
 	CONFIG_NEW_TOKEN,
@@ -97,6 +99,8 @@ void config_help_markdown(FILE *to);
 /* The setting's name as the user knows it: the flag ("--host") if it was given as one,
  * else its variable.  Borrows until the next call. */
 const char *config_name(const struct config *self, const char *option);
+/* Whether it was given as a flag. */
+bool config_is_flag(const struct config *self, const char *option);
 /* For a failure that lies in this setting: puts its name before the message, and makes
  * it one of the configuration.  Returns -1. */
 int config_blame(const struct config *self, const char *option, struct err *err);

@@ -4,6 +4,7 @@
  * apart in the reverse order.  The one file that sees everything.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -22,9 +23,13 @@
 #include "kernelmgr/state.h"
 #include "kernelmgr/tokens.h"
 #include "kernelmgr/workspaces.h"
+#include "mcp/channel.h"
+#include "mcp/door.h"
 #include "mcp/server.h"
+#include "mcp/stdio.h"
 #include "mcp/streamable.h"
 #include "mcp/tools.h"
+#include "mcp/websocket.h"
 #include "wire/filewatch.h"
 #include "wire/header_check.h"
 #include "wire/http.h"
@@ -42,6 +47,8 @@ enum {
 	 */
 	GRACE_US = 5 * 1000 * 1000,
 	STOP_US = 15 * 1000 * 1000,
+	/* Clients that started us give us 2 s from SIGTERM to SIGKILL. */
+	STDIO_STOP_US = 1500 * 1000,
 	LOOK_US = 20 * 1000,
 };
 
@@ -61,13 +68,18 @@ struct daemon {
 	struct workspaces *workspaces;
 	struct journal *journal;
 	struct server *server;
+	struct channels channels;
+	struct stdio *stdio; /* NULL unless --stdio */
+	struct door *door;
 	struct streamable *streamable;
 	struct http *http;
-	struct http_route routes[2];
+	struct websockets websockets;
+	struct http_route routes[3];
 	struct loop_watch *signals;
 	int signal_fd; /* borrowed from signals */
 	struct loop_timer look, grace, stop;
-	bool draining;
+	bool is_stdio, draining, signalled;
+	char *const *env; /* borrowed */
 };
 
 /* ---- stopping ---- */
@@ -79,11 +91,19 @@ static void stop(void *arg)
 	loop_stop(self->loop);
 }
 
+static bool is_busy(const struct daemon *self)
+{
+	return (self->workspaces && workspaces_busy(self->workspaces)) ||
+	       (self->http && http_busy(self->http)) ||
+	       (self->door && door_busy(self->door)) ||
+	       (self->stdio && stdio_busy(self->stdio));
+}
+
 static void look_whether_done(void *arg)
 {
 	struct daemon *self = arg;
 
-	if (!workspaces_busy(self->workspaces) && !http_busy(self->http))
+	if (!is_busy(self))
 		stop(self);
 	else
 		loop_timer_start(self->loop, &self->look, LOOK_US, look_whether_done,
@@ -94,7 +114,20 @@ static void end_grace(void *arg)
 {
 	struct daemon *self = arg;
 
-	workspaces_interrupt(self->workspaces);
+	if (self->workspaces)
+		workspaces_interrupt(self->workspaces);
+}
+
+static void drain(struct daemon *self, int64_t grace_us, int64_t stop_us)
+{
+	self->draining = true;
+	if (self->http)
+		http_drain(self->http);
+	if (self->workspaces)
+		workspaces_drain(self->workspaces);
+	loop_timer_start(self->loop, &self->grace, grace_us, end_grace, self);
+	loop_timer_start(self->loop, &self->stop, stop_us, stop, self);
+	look_whether_done(self);
 }
 
 static void on_signal(void *arg)
@@ -104,16 +137,37 @@ static void on_signal(void *arg)
 
 	if (read(self->signal_fd, &info, sizeof info) != sizeof info)
 		return;
-	if (self->draining) /* the supervisors see our end and end their kernels */
+	if (self->signalled) /* the supervisors see our end and end their kernels */
 		_exit(128 + (int)info.ssi_signo);
-	self->draining = true;
+	self->signalled = true;
 	log_info("vivarium", "signal %u: stopping; once more stops at once",
 		 info.ssi_signo);
-	http_drain(self->http);
-	workspaces_drain(self->workspaces);
-	loop_timer_start(self->loop, &self->grace, GRACE_US, end_grace, self);
-	loop_timer_start(self->loop, &self->stop, STOP_US, stop, self);
-	look_whether_done(self);
+	drain(self, self->stdio ? 1 : GRACE_US, self->stdio ? STDIO_STOP_US : STOP_US);
+}
+
+/* The client that started us wants no more.  Others may be here through the door. */
+static void on_stdio_over(void *arg)
+{
+	struct daemon *self = arg;
+
+	if (self->draining)
+		return;
+	if (self->door && door_guests(self->door)) {
+		log_info("vivarium", "the input has ended; staying for %d other%s",
+			 door_guests(self->door),
+			 door_guests(self->door) == 1 ? "" : "s");
+		return;
+	}
+	log_info("vivarium", "the input has ended: stopping");
+	drain(self, GRACE_US, STOP_US);
+}
+
+static void on_guests_left(void *arg)
+{
+	struct daemon *self = arg;
+
+	if (self->stdio && stdio_over(self->stdio))
+		on_stdio_over(self);
 }
 
 static int watch_signals(struct daemon *self, struct err *err)
@@ -182,7 +236,8 @@ static void raise_file_limit(void)
 	}
 }
 
-static int open_directories(struct daemon *self, struct err *err)
+/* Once it succeeds the work directory is ours. */
+static int open_state(struct daemon *self, struct err *err)
 {
 	struct config *config = &self->config;
 	owned(files_close) struct files *files = NULL;
@@ -195,8 +250,12 @@ static int open_directories(struct daemon *self, struct err *err)
 		memcpy(config->workdir, real, strlen(real) + 1);
 	if (state_open(self->state_dir, config->state_dir, config->workdir, err) < 0)
 		return config_blame(config, "state-dir", err);
-	if (state_lock(self->state_dir, &self->state_lock, err) < 0 ||
-	    state_secret(self->state_dir, "session.key", self->sessions.key,
+	return state_lock(self->state_dir, &self->state_lock, err);
+}
+
+static int open_directories(struct daemon *self, struct err *err)
+{
+	if (state_secret(self->state_dir, "session.key", self->sessions.key,
 			 sizeof self->sessions.key, err) < 0 ||
 	    state_secret(self->state_dir, "snapshot.key", self->place.stores.key,
 			 sizeof self->place.stores.key, err) < 0 ||
@@ -206,7 +265,13 @@ static int open_directories(struct daemon *self, struct err *err)
 	return state_runtime_open(self->runtime_dir, &self->runtime_lock, err);
 }
 
-static int open_doors(struct daemon *self, struct err *err)
+/* With --stdio only if a port was asked for. */
+static bool wants_http(const struct daemon *self)
+{
+	return !self->is_stdio || config_is_flag(&self->config, "port");
+}
+
+static int open_http(struct daemon *self, struct err *err)
 {
 	const struct config *config = &self->config;
 	bool name = strcasecmp(config->host, "localhost") == 0;
@@ -221,14 +286,17 @@ static int open_doors(struct daemon *self, struct err *err)
 	    .queue_max = (size_t)config->result_limit,
 	    .connections_max = CONNECTIONS_MAX,
 	    .comment_s = KEEP_ALIVE_S,
+	    .subprotocols = websocket_subprotocols(),
+	    .token_subprotocol = WEBSOCKET_TOKEN,
 	};
 
-	self->workspaces = workspaces_create(&self->place);
-	self->server = server_create(config);
 	self->streamable = streamable_create(self->loop, self->server, self->workspaces,
 					     config, &self->sessions);
 	self->routes[0] = streamable_route(self->streamable, "/mcp");
-	self->routes[1] = health_route(self->workspaces);
+	self->websockets = (struct websockets){&self->channels, config};
+	websocket_add(&self->websockets, &self->routes[0]);
+	self->routes[1] = websocket_route(&self->websockets, "/ws");
+	self->routes[2] = health_route(self->workspaces);
 	return http_create(&self->http, self->loop, &http, self->routes,
 			   COUNT_OF(self->routes), err);
 }
@@ -248,24 +316,50 @@ static void plan_stores(struct daemon *self)
 	    self->config.snapshot_max ? (uint64_t)self->config.snapshot_max : 2 * most;
 }
 
-static int start(struct daemon *self, char *const env[], struct err *err)
+static int check_settings(struct daemon *self, struct err *err)
 {
-	if (config_check_exposure(&self->config, err) < 0 ||
-	    config_check_tls(&self->config, err) < 0 ||
-	    config_check_outside(&self->config, err) < 0 ||
-	    tokens_open(&self->tokens, &self->config, err) < 0 ||
-	    tools_check(&self->config, err) < 0 || launch_find(&self->paths, err) < 0 ||
-	    check_python(&self->paths, &self->config, env, err) < 0 ||
-	    loop_create(&self->loop, READ_SIZE, err) < 0 ||
-	    header_check(self->loop, err) < 0)
+	const struct config *config = &self->config;
+
+	if (wants_http(self) && (config_check_exposure(config, err) < 0 ||
+				 config_check_tls(config, err) < 0 ||
+				 config_check_outside(config, err) < 0 ||
+				 tokens_open(&self->tokens, config, err) < 0))
 		return -1;
-	self->kernel_env = launch_env(self->paths.python, env);
-	launch_adopt_orphans();
-	if (open_directories(self, err) < 0 ||
-	    walls_decide(&self->walls, &self->config, &self->paths, self->kernel_env,
-			 self->runtime_dir, self->state_dir, err) < 0 ||
-	    config_check_users(&self->config, walls_apart(&self->walls), err) < 0 ||
+	return tools_check(config, err);
+}
+
+/* What is there before, and without, any workspace. */
+static int start(struct daemon *self, struct err *err)
+{
+	if (check_settings(self, err) < 0 ||
+	    loop_create(&self->loop, READ_SIZE, err) < 0 ||
+	    (wants_http(self) && header_check(self->loop, err) < 0) ||
 	    watch_signals(self, err) < 0)
+		return -1;
+	self->server = server_create(&self->config);
+	self->channels.server = self->server;
+	return 0;
+}
+
+static int open_walls(struct daemon *self, struct err *err)
+{
+	if (walls_decide(&self->walls, &self->config, &self->paths, self->kernel_env,
+			 self->runtime_dir, self->state_dir, err) < 0)
+		return -1;
+	return wants_http(self)
+		   ? config_check_users(&self->config, walls_apart(&self->walls), err)
+		   : 0;
+}
+
+static int open_workspaces(struct daemon *self, struct err *err)
+{
+	if (launch_find(&self->paths, err) < 0 ||
+	    check_python(&self->paths, &self->config, self->env, err) < 0)
+		return -1;
+	self->kernel_env = launch_env(self->paths.python, self->env);
+	launch_adopt_orphans();
+	if ((self->state_lock < 0 && open_state(self, err) < 0) ||
+	    open_directories(self, err) < 0 || open_walls(self, err) < 0)
 		return -1;
 	limits_open(&self->limits, self->loop, &self->config, &self->walls);
 	self->place.config = &self->config;
@@ -277,37 +371,8 @@ static int start(struct daemon *self, char *const env[], struct err *err)
 						    .env = self->kernel_env,
 						    .runtime_dir = self->runtime_dir};
 	plan_stores(self);
-	if (open_doors(self, err) < 0)
-		return -1;
-	watch_files(self);
+	self->workspaces = workspaces_create(&self->place);
 	return 0;
-}
-
-static void finish(struct daemon *self)
-{
-	loop_timer_stop(&self->look);
-	loop_timer_stop(&self->grace);
-	loop_timer_stop(&self->stop);
-	filewatch_end(&self->tokens_watch);
-	filewatch_end(&self->tls_watch);
-	loop_unwatch(&self->signals);
-	if (self->http)
-		http_stop(self->http);
-	server_destroy(&self->server);
-	if (self->streamable)
-		streamable_destroy(&self->streamable);
-	workspaces_destroy(&self->workspaces);
-	limits_close(&self->limits);
-	journal_close(&self->journal);
-	sessions_close(&self->sessions);
-	loop_destroy(&self->loop);
-	http_destroy(&self->http);
-	if (self->runtime_dir[0])
-		state_runtime_close(self->runtime_dir, &self->runtime_lock);
-	close_fd(&self->state_lock);
-	walls_finish(&self->walls);
-	launch_env_destroy(&self->kernel_env);
-	tokens_close(&self->tokens);
 }
 
 /* Of what was set, and does not do what was surely meant. */
@@ -341,31 +406,169 @@ static void warn_of_settings(const struct config *config)
 			 config_name(config, "proxy-secret"));
 }
 
-static int serve(struct daemon *self, char *const env[])
+static void tell_ready(const struct daemon *self)
 {
-	struct err err;
+	const struct config *config = &self->config;
+	bool v6 = strchr(config->host, ':') != NULL;
 
-	self->runtime_lock = self->state_lock = -1;
-	raise_file_limit();
-	prctl(PR_SET_DUMPABLE, 0); /* what we know is not for our kernels */
-	if (start(self, env, &err) < 0) {
-		log_error("vivarium", "cannot start: %s", err.msg);
-		finish(self);
-		return err.kind == ERR_CONFIG ? EXIT_BAD_SETTING : EXIT_CANNOT_START;
-	}
 	log_info("vivarium", "version %s, work directory %s, kernels by %s",
-		 VIVARIUM_VERSION, self->config.workdir, self->paths.python);
-	warn_of_settings(&self->config);
+		 VIVARIUM_VERSION, config->workdir, self->paths.python);
+	if (self->http)
+		warn_of_settings(config);
 	walls_log(&self->walls);
 	limits_log(&self->limits);
-	bool v6 = strchr(self->config.host, ':') != NULL;
-	log_info("vivarium", "ready http%s://%s%s%s:%d/mcp",
-		 self->config.tls_cert[0] ? "s" : "", v6 ? "[" : "", self->config.host,
-		 v6 ? "]" : "", http_port(self->http));
+	if (self->http)
+		log_info("vivarium", "ready http%s://%s%s%s:%d/mcp",
+			 config->tls_cert[0] ? "s" : "", v6 ? "[" : "", config->host,
+			 v6 ? "]" : "", http_port(self->http));
+	else
+		log_info("vivarium", "ready on standard input and output");
+}
+
+/* From here on this process is the daemon of the work directory. */
+static int open_house(struct daemon *self, struct err *err)
+{
+	const struct door_owner owner = {.left = on_guests_left, .arg = self};
+
+	if (open_workspaces(self, err) < 0)
+		return -1;
+	if (wants_http(self) && open_http(self, err) < 0)
+		return -1;
+	self->channels.workspaces = self->workspaces;
+	if (door_open(&self->door, self->loop, self->state_dir, &self->channels, &owner,
+		      err) < 0)
+		return -1;
+	if (self->http)
+		watch_files(self);
+	tell_ready(self);
+	return 0;
+}
+
+static void close_workspaces(struct daemon *self)
+{
+	self->channels.workspaces = NULL;
+	workspaces_destroy(&self->workspaces);
+	limits_close(&self->limits);
+	self->limits = (struct limits){0};
+}
+
+/* May be opened again after it, but for HTTP, which needs the loop's end. */
+static void close_house(struct daemon *self)
+{
+	close_workspaces(self);
+	journal_close(&self->journal);
+	sessions_close(&self->sessions);
+	if (self->runtime_dir[0])
+		state_runtime_close(self->runtime_dir, &self->runtime_lock);
+	self->runtime_dir[0] = '\0';
+	close_fd(&self->state_lock);
+	walls_finish(&self->walls);
+	launch_env_destroy(&self->kernel_env);
+}
+
+static void finish(struct daemon *self)
+{
+	loop_timer_stop(&self->look);
+	loop_timer_stop(&self->grace);
+	loop_timer_stop(&self->stop);
+	filewatch_end(&self->tokens_watch);
+	filewatch_end(&self->tls_watch);
+	loop_unwatch(&self->signals);
+	if (self->http)
+		http_stop(self->http);
+	door_close(&self->door);
+	stdio_destroy(&self->stdio);
+	server_destroy(&self->server);
+	channels_finish(&self->channels);
+	if (self->streamable)
+		streamable_destroy(&self->streamable);
+	close_workspaces(self);
+	loop_destroy(&self->loop);
+	http_destroy(&self->http);
+	close_house(self);
+	tokens_close(&self->tokens);
+}
+
+static int run(struct daemon *self)
+{
 	loop_run(self->loop);
 	finish(self);
 	log_info("vivarium", "stopped");
 	return 0;
+}
+
+static int fail(struct daemon *self, const struct err *err)
+{
+	log_error("vivarium", "cannot start: %s", err->msg);
+	finish(self);
+	return err->kind == ERR_CONFIG || err->kind == ERR_BUSY ? EXIT_BAD_SETTING
+								: EXIT_CANNOT_START;
+}
+
+static void prepare(struct daemon *self, char *const env[])
+{
+	self->env = env;
+	self->runtime_lock = self->state_lock = -1;
+	raise_file_limit();
+	prctl(PR_SET_DUMPABLE, 0); /* what we know is not for our kernels */
+}
+
+static int serve(struct daemon *self)
+{
+	struct err err;
+
+	if (start(self, &err) < 0 || open_house(self, &err) < 0)
+		return fail(self, &err);
+	return run(self);
+}
+
+/* ---- standard input and output ---- */
+
+static int settle(void *arg, struct err *err)
+{
+	struct daemon *self = arg;
+
+	if (self->draining)
+		return err_set(err, ERR_LIMIT, "Vivarium is stopping");
+	if (open_state(self, err) == 0 && open_house(self, err) == 0)
+		return 0;
+	close_house(self);
+	return -1;
+}
+
+/* Nobody else is to write to the client: what is printed by mistake goes to the log. */
+static int take_stdout(struct err *err)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return err_set(err, ERR_SYSTEM, "use standard output");
+	return fd;
+}
+
+static int open_stdio(struct daemon *self, struct err *err)
+{
+	const struct stdio_host host = {.settle = settle,
+					.over = on_stdio_over,
+					.state_dir = self->state_dir,
+					.arg = self};
+	int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int out = take_stdout(err);
+
+	if (in < 0)
+		return err_set(err, ERR_SYSTEM, "use standard input");
+	return out < 0 ? -1
+		       : stdio_create(&self->stdio, self->loop, in, out,
+				      self->config.user, &self->channels, &host, err);
+}
+
+static int serve_stdio(struct daemon *self)
+{
+	struct err err;
+
+	if (start(self, &err) < 0 || open_stdio(self, &err) < 0)
+		return fail(self, &err);
+	return run(self);
 }
 
 /* Every table that a document shows, between the marks that it has there. */
@@ -422,7 +625,12 @@ int main(int argc, char **argv)
 	log_setup((enum log_level)self.config.log_level, self.config.log_format == 1);
 	switch (verb) {
 	case CONFIG_SERVE:
-		return serve(&self, environ);
+		prepare(&self, environ);
+		return serve(&self);
+	case CONFIG_STDIO:
+		prepare(&self, environ);
+		self.is_stdio = true;
+		return serve_stdio(&self);
 	case CONFIG_CHECK:
 		return check_machine(&self.config, environ);
 	case CONFIG_PRINT:

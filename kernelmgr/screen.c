@@ -12,6 +12,7 @@ enum {
 	BEL = 0x07,
 	ESC = 0x1b,
 	MOVE_MAX = 9999, /* of a sequence's number */
+	CELLWISE = 4 * SCREEN_COLUMNS,
 };
 
 enum { TEXT, ESCAPE, CSI, OSC, OSC_ESCAPE };
@@ -241,8 +242,8 @@ static void put(struct screen *self, uint32_t point)
 
 /* ---- from outside ---- */
 
-/* Bytes at the start of text that no control in it, nor one in what comes later, can
- * change: all but the last lines of plain text that is written at the end. */
+/* Bytes at the start of text that go to the clip as they are: of plain text that is
+ * written at the end, all but the last lines, and of those not more than CELLWISE. */
 static size_t plain_start(const struct screen *self, const char *text, size_t size)
 {
 	const char *end = text + size;
@@ -251,14 +252,14 @@ static size_t plain_start(const struct screen *self, const char *text, size_t si
 	    self->column != self->rows[self->row].used || memchr(text, '\r', size) ||
 	    memchr(text, '\b', size) || memchr(text, ESC, size))
 		return 0;
-	for (int i = 0; i < SCREEN_ROWS; i++) {
-		const char *newline = memrchr(text, '\n', (size_t)(end - text));
-
-		if (!newline)
-			return 0;
-		end = newline;
-	}
-	return (size_t)(end - text) + 1;
+	for (int i = 0; i < SCREEN_ROWS && end; i++)
+		end = memrchr(text, '\n', (size_t)(end - text));
+	size_t start = end ? (size_t)(end - text) + 1 : 0;
+	if (size > CELLWISE && start < size - CELLWISE)
+		start = size - CELLWISE;
+	while (start < size && ((unsigned char)text[start] & 0xc0) == 0x80)
+		start++; /* not within a character */
+	return start;
 }
 
 void screen_add(struct screen *self, const char *text, size_t size)

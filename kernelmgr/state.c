@@ -110,7 +110,7 @@ int state_lock(const char *state_dir, int *lock, struct err *err)
 
 		owner[len > 0 ? len : 0] = '\0';
 		return err_set(
-		    err, ERR_CONFIG,
+		    err, ERR_BUSY,
 		    "another Vivarium (pid %s) uses this work directory; stop "
 		    "it or choose another with --workdir",
 		    owner);

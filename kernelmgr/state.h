@@ -21,7 +21,7 @@ int state_find(char out[PATH_MAX], const char *configured, const char *real_work
 int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 	       struct err *err) must_check;
 /* Makes this daemon the only one that uses the state, as long as *lock stays open: two
- * would each have a kernel for the same workspace. */
+ * would each have a kernel for the same workspace.  ERR_BUSY: there is another. */
 int state_lock(const char *state_dir, int *lock, struct err *err) must_check;
 /* Reads the secret called name, or makes it: size random bytes in a file of mode 0600
  * that is renamed into place whole. */

@@ -159,6 +159,21 @@ int workspaces_principal(struct workspaces *self, const char *named,
 	return find_users(self, user->value, out, err);
 }
 
+int workspaces_local(struct workspaces *self, const char *name, struct workspace **out,
+		     struct err *err)
+{
+	if (!name[0])
+		return find_or_make(self, "default", self->place->config->workdir, out,
+				    err);
+	if (!workspace_name_is_good(name))
+		return err_set(
+		    err, ERR_CONFIG,
+		    "'%.*s' is no user's name: it has 1 to 64 of A-Z a-z 0-9 "
+		    ". _ - and does not start with a dot",
+		    SHOWN, name);
+	return find_users(self, name, out, err);
+}
+
 int workspaces_branch(struct workspaces *self, struct workspace *of, const char *name,
 		      struct workspace **out, struct err *err)
 {

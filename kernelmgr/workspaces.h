@@ -39,6 +39,10 @@ struct claim {
 int workspaces_principal(struct workspaces *self, const char *named,
 			 const struct claim *user, const struct claim *secret,
 			 struct workspace **out, struct err *err) must_check;
+/* The one of who is on this machine as the user that runs us, and names a user himself,
+ * or "": the one of all, whatever header is configured. */
+int workspaces_local(struct workspaces *self, const char *name, struct workspace **out,
+		     struct err *err) must_check;
 /* The branch of that name of a workspace, opened if it is not; "": the workspace
  * itself.  Fails with the branches there are. */
 int workspaces_branch(struct workspaces *self, struct workspace *of, const char *name,

@@ -105,18 +105,24 @@ static enum era check(const struct rpc *rpc, const struct era_headers *headers,
 	const json_t *meta = json_object_get(rpc->params, "_meta");
 	const char *version = json_string_value(claim);
 
-	if (!version || !headers->version || strcmp(headers->version, version) != 0)
+	if (headers &&
+	    (!version || !headers->version || strcmp(headers->version, version) != 0))
 		return refuse(out, 400,
 			      rpc_error(rpc->id, RPC_HEADER_MISMATCH,
 					"Header mismatch: MCP-Protocol-Version is not "
 					"the protocolVersion of params._meta"));
+	if (!version)
+		return refuse(out, 400,
+			      rpc_error(rpc->id, RPC_INVALID_PARAMS,
+					"the protocolVersion of params._meta is no "
+					"string"));
 	int revision = mcp_revision_find(version);
 	if (revision < MCP_STATELESS)
 		return refuse(out, 400, unsupported(rpc, claim));
 	out->revision = (enum mcp_revision)revision;
 	if (rpc->kind == RPC_NOTIFICATION)
 		return ERA_DROPPED;
-	const char *header = mismatch(rpc, headers);
+	const char *header = headers ? mismatch(rpc, headers) : NULL;
 	if (header)
 		return refuse(out, 400,
 			      rpc_error(rpc->id, RPC_HEADER_MISMATCH,
@@ -147,7 +153,7 @@ enum era era_decide(const struct rpc *rpc, const struct era_headers *headers,
 	if (claim)
 		return check(rpc, headers, has_method, claim, out);
 	/* Revisions are dates, so later ones sort behind. */
-	if (!headers->version ||
+	if (!headers || !headers->version ||
 	    strcmp(headers->version, mcp_revision_name(MCP_STATELESS)) < 0)
 		return ERA_SESSIONS;
 	if (rpc->kind == RPC_NOTIFICATION)

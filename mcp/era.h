@@ -31,7 +31,8 @@ struct era_verdict {
 	json_t *message;            /* JSON-RPC error, of ERA_REFUSED; caller owns */
 };
 
-/* has_method: whether the server knows a method in a revision. */
+/* headers: NULL where messages come without any (stdio, WebSocket).
+ * has_method: whether the server knows a method in a revision. */
 enum era era_decide(const struct rpc *rpc, const struct era_headers *headers,
 		    bool (*has_method)(const char *method, enum mcp_revision revision),
 		    struct era_verdict *out);

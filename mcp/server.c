@@ -315,6 +315,17 @@ bool server_has_method(const char *method, enum mcp_revision revision)
 	return find_method(method, revision) >= 0;
 }
 
+bool server_needs_workspace(const char *method)
+{
+	static const char *const without[] = {"initialize", "ping", "server/discover",
+					      "tools/list"};
+
+	for (size_t i = 0; i < COUNT_OF(without); i++)
+		if (strcmp(without[i], method) == 0)
+			return false;
+	return true;
+}
+
 void server_request(struct server *self, const struct rpc *rpc,
 		    const struct server_context *context, server_answer_fn *answer_fn,
 		    void *arg)

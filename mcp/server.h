@@ -42,6 +42,9 @@ void server_notification(struct server *self, const struct rpc *rpc,
 
 /* Whether a request of this method is known in the revision. */
 bool server_has_method(const char *method, enum mcp_revision revision);
+/* False for what is answered without a workspace: how to talk, and which tools there
+ * are. */
+bool server_needs_workspace(const char *method);
 /* Asks all that this arg still waits for to stop; the answers still come. */
 void server_cancel(struct server *self, const void *arg);
 

@@ -91,6 +91,7 @@ void connection_end(struct lws *wsi)
 
 	if (!self)
 		return;
+	ws_end(self->ws);
 	exchange_on_closed(self->exchange); /* in case lws skipped CLOSED_HTTP */
 	leave_idle(self);
 	peers_leave(&self->http->peers, &self->peer);

@@ -22,6 +22,8 @@
 	X(ERR_ARGUMENT, "argument", -32602, "Correct the argument and call again.")    \
 	X(ERR_LIMIT, "limit", -32603, "Ask for less, or raise the limit it names.")    \
 	X(ERR_KERNEL, "kernel", -32603, "Call again: the next call starts a kernel.")  \
+	X(ERR_BUSY, "busy", -32603,                                                    \
+	  "Stop the one that is named, or wait until it ends.")                        \
 	X(ERR_CONFIG, "config", -32603, "Correct the setting and start again.")
 
 enum err_kind {

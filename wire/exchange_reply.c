@@ -44,6 +44,7 @@ const char *http_status_text(int status)
 		     {411, "Length Required"},
 		     {413, "Content Too Large"},
 		     {415, "Unsupported Media Type"},
+		     {426, "Upgrade Required"},
 		     {500, "Internal Server Error"},
 		     {501, "Not Implemented"},
 		     {503, "Service Unavailable"}};

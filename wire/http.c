@@ -16,7 +16,10 @@
 #include "wire/log.h"
 #include "wire/mem.h"
 
-enum { SWEEPS_PER_STALL = 4 };
+enum {
+	SWEEPS_PER_STALL = 4,
+	WS_READ_SIZE = 4096, /* lws allocates this much for each WebSocket */
+};
 
 static const char subject[] = "http";
 
@@ -32,39 +35,11 @@ static int filter_connection(struct http *self, int fd)
 	return peers_have_room(&self->peers, fd, self->config.connections_max) ? 0 : -1;
 }
 
-/* Written raw: lws is between protocols, and nothing of its own is sent yet. */
-static void refuse_upgrade(struct lws *wsi, const char *upgrade)
-{
-	unsigned char room[LWS_PRE + 1024];
-	char text[256];
-	struct http *self = http_of(wsi);
-	struct pass pass;
-	int status = exchange_gate(self, wsi, text, sizeof text);
-
-	if (!status && self->config.guard && !exchange_guard(self, wsi, &pass)) {
-		status = 401;
-		snprintf(text, sizeof text, "%s", exchange_no_token);
-	} else if (!status) {
-		status = 501;
-		snprintf(
-		    text, sizeof text,
-		    "Upgrade: %s is not offered here; send plain HTTP/1.1 requests",
-		    upgrade);
-	}
-	owned(free_text) char *body = http_error_body(text);
-	int len = snprintf((char *)room + LWS_PRE, sizeof room - LWS_PRE,
-			   "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n"
-			   "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-			   status, http_status_text(status), strlen(body), body);
-	if (len > 0 && (size_t)len < sizeof room - LWS_PRE)
-		lws_write(wsi, room + LWS_PRE, (size_t)len, LWS_WRITE_HTTP);
-}
-
 /*
- * Always -1: it is the only gate against h2c (without it lws answers 101), and it
- * stops lws 4.1.6 after it has answered an unknown Upgrade by itself: by then "in"
- * points into a freed header table, so it is not looked at (CVE-2025-11677), and
- * returning 0 would make lws look at it.  The headers are still there for the two
+ * 0 for good WebSockets only: it is the only gate against h2c (without it lws answers
+ * 101), and it stops lws 4.1.6 after it has answered an unknown Upgrade by itself: by
+ * then "in" points into a freed header table, so it is not looked at (CVE-2025-11677),
+ * and returning 0 would make lws look at it.  The headers are still there for the two
  * names that lws knows; only then an answer of ours is possible.
  */
 static int confirm_upgrade(struct lws *wsi)
@@ -75,8 +50,29 @@ static int confirm_upgrade(struct lws *wsi)
 	if (header_copy(wsi, "upgrade", upgrade, sizeof upgrade) > 0)
 		for (size_t i = 0; i < COUNT_OF(known); i++)
 			if (strcasecmp(upgrade, known[i]) == 0)
-				refuse_upgrade(wsi, known[i]);
+				return ws_on_upgrade(http_of(wsi), wsi, known[i]);
 	return -1;
+}
+
+static struct ws *socket_of(struct lws *wsi)
+{
+	return connection_of(wsi) ? connection_of(wsi)->ws : NULL;
+}
+
+static int on_ws(struct lws *wsi, enum lws_callback_reasons reason, void *in,
+		 size_t len)
+{
+	struct ws *ws = socket_of(wsi);
+
+	if (!ws) /* every upgrade has passed confirm_upgrade() */
+		return reason == LWS_CALLBACK_CLOSED ? 0 : -1;
+	if (reason == LWS_CALLBACK_RECEIVE)
+		return ws_on_receive(ws, in, len);
+	if (reason == LWS_CALLBACK_SERVER_WRITEABLE)
+		return ws_on_writable(ws);
+	if (reason == LWS_CALLBACK_CLOSED)
+		ws_end(ws);
+	return 0;
 }
 
 static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user,
@@ -96,8 +92,7 @@ static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user
 	case LWS_CALLBACK_WSI_DESTROY:
 		connection_end(wsi);
 		return 0;
-	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: /* WebSocket: never confirmed */
-	case LWS_CALLBACK_RAW_ADOPT:                  /* what lws makes of CONNECT */
+	case LWS_CALLBACK_RAW_ADOPT: /* what lws makes of CONNECT */
 	case LWS_CALLBACK_RAW_CONNECTED:
 	case LWS_CALLBACK_RAW_RX:
 		return -1;
@@ -109,6 +104,12 @@ static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user
 		return exchange_on_body_end(connection_exchange(wsi));
 	case LWS_CALLBACK_HTTP_WRITEABLE:
 		return exchange_on_writable(connection_exchange(wsi));
+	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+	case LWS_CALLBACK_ESTABLISHED:
+	case LWS_CALLBACK_RECEIVE:
+	case LWS_CALLBACK_SERVER_WRITEABLE:
+	case LWS_CALLBACK_CLOSED:
+		return on_ws(wsi, reason, in, len);
 	case LWS_CALLBACK_CLOSED_HTTP:
 		exchange_on_closed(connection_exchange(wsi));
 		return 0;
@@ -137,6 +138,7 @@ static void sweep(void *arg)
 			 self->config.stall_timeout_s);
 		exchange_kill(exchange);
 	}
+	ws_sweep_all(self);
 	loop_timer_start(self->loop, &self->sweep, stall_us / SWEEPS_PER_STALL, sweep,
 			 self);
 }
@@ -159,6 +161,7 @@ static void set_defaults(struct http_config *config)
 	set_default(&config->idle_timeout_s, 75);
 	set_default(&config->stall_timeout_s, 60);
 	set_default(&config->comment_s, 15);
+	set_default(&config->ping_s, 25);
 	if (strcmp(config->address, "localhost") == 0)
 		config->address = "127.0.0.1";
 }
@@ -172,8 +175,23 @@ static int explain(const struct http_config *config, struct err *err)
 		       config->address, config->port);
 }
 
+static void fill_subprotocols(struct http *self)
+{
+	const char *const *names = self->config.subprotocols;
+
+	for (size_t i = 0; names && names[i] && i < SUBPROTOCOLS_MAX; i++)
+		self->protocols[i + 1] =
+		    (struct lws_protocols){.name = names[i],
+					   .callback = on_http,
+					   .rx_buffer_size = WS_READ_SIZE,
+					   .tx_packet_size = SENDQ_PIECE};
+}
+
 static void fill_tables(struct http *self)
 {
+	fill_subprotocols(self);
+	self->pings.secs_since_valid_ping = (uint16_t)self->config.ping_s;
+	self->pings.secs_since_valid_hangup = (uint16_t)(self->config.ping_s * 2);
 	self->protocols[0] = (struct lws_protocols){
 	    .name = "none", .callback = on_http, .tx_packet_size = SENDQ_PIECE};
 	/* A callback mount, not "no mount": without one lws parks a GET in a state in
@@ -200,6 +218,7 @@ static int listen_now(struct http *self, struct err *err)
 	    .mounts = &self->mount,
 	    .user = self,
 	    .timeout_secs_ah_idle = 5,
+	    .retry_and_idle_policy = &self->pings,
 	    .options = LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND |
 		       (is_v6 ? LWS_SERVER_OPTION_IPV6_V6ONLY_MODIFY |
 				    LWS_SERVER_OPTION_IPV6_V6ONLY_VALUE
@@ -251,7 +270,7 @@ int http_reload_tls(struct http *self, struct err *err)
 
 int http_busy(const struct http *self)
 {
-	return self->busy;
+	return self->busy + self->socket_count;
 }
 
 /* No exchange is destroyed in here: that happens only in callbacks of lws. */
@@ -269,6 +288,7 @@ void http_drain(struct http *self)
 		exchange_tell_gone(exchange);
 		http_stream_end(exchange);
 	}
+	ws_drain_all(self);
 }
 
 void http_revoke(struct http *self, pass_fn *is_good, void *arg)
@@ -282,6 +302,7 @@ void http_revoke(struct http *self, pass_fn *is_good, void *arg)
 		exchange_tell_gone(exchange);
 		exchange_kill(exchange);
 	}
+	ws_revoke_all(self, is_good, arg);
 }
 
 void http_stop(struct http *self)
@@ -297,6 +318,7 @@ void http_stop(struct http *self)
 		exchange_tell_gone(exchange);
 		exchange_kill(exchange);
 	}
+	ws_stop_all(self);
 }
 
 void http_destroy(struct http **self)

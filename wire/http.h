@@ -1,6 +1,6 @@
 /*
  * http - HTTP/1.1 and event streams on one port, in the loop.  The only files that
- * see an lws connection are http.c, connection.c, exchange*.c and header.c.
+ * see an lws connection are http.c, connection.c, exchange*.c, ws*.c and header.c.
  *
  * Every request passes, in this order: the gate (Host, Origin), HEAD 405,
  * /.well-known/ 404, the guard (401; not for GET of an open route), the route by its
@@ -25,6 +25,7 @@
 #include "wire/loop.h"
 #include "wire/pass.h"
 #include "wire/tls.h"
+#include "wire/ws.h"
 
 struct http;
 struct exchange;
@@ -38,6 +39,8 @@ struct http_route {
 	exchange_fn *request; /* the whole body is in */
 	void *arg;            /* for both */
 	bool open;            /* GET is for everybody: see http_is_trusted() */
+	const struct ws_handler *ws; /* takes WebSockets too; NULL: it does not */
+	void *ws_arg;                /* for its open() */
 };
 
 struct http_config {               /* a limit of 0 stands for the default named */
@@ -55,7 +58,10 @@ struct http_config {               /* a limit of 0 stands for the default named 
 	int body_timeout_s;  /* 30: the whole body has to be in, else 408 */
 	int idle_timeout_s;  /* 75: a connection without a request is closed */
 	int stall_timeout_s; /* 60: a client that takes nothing is cut off */
-	int comment_s;       /* 15: between the comments that keep a stream up */
+	const char *const *subprotocols; /* of WebSockets, at most 8, up to a NULL */
+	const char *token_subprotocol;   /* what a token is behind in an offered one */
+	int ping_s;                      /* 25: between the pings of a WebSocket */
+	int comment_s; /* 15: between the comments that keep a stream up */
 };
 
 /* Listens.  Copies config; borrows its strings, the routes and the loop until
@@ -67,14 +73,16 @@ int http_port(const struct http *self);
 /* Reads certificate and key again, for connections to come; on failure those that were
  * read before stay. */
 int http_reload_tls(struct http *self, struct err *err) must_check;
-/* Exchanges that are not finished yet: 0 when every answer is out. */
+/* Exchanges that are not finished yet, and WebSockets that are open: 0 when every
+ * answer is out. */
 int http_busy(const struct http *self);
 /* Takes no new connections, closes each when its answer is out, and ends the streams
  * that answer a GET (they have no end of their own; their on_gone is called).  A
- * stream that answers a POST goes on until its owner ends it. */
+ * stream that answers a POST goes on until its owner ends it, a WebSocket until its
+ * handler closes it. */
 void http_drain(struct http *self);
-/* Cuts off, unanswered, each exchange let in by a pass that is not good any more; its
- * on_gone is called. */
+/* Cuts off, unanswered, each exchange and WebSocket let in by a pass that is not good
+ * any more; its on_gone is called. */
 void http_revoke(struct http *self, pass_fn *is_good, void *arg);
 /* Calls the on_gone of every exchange still open and, after that, nobody's function
  * any more.  For the way out, before what the routes use is destroyed. */

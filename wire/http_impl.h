@@ -15,8 +15,12 @@
 #include "wire/http.h"
 #include "wire/peers.h"
 #include "wire/sendq.h"
+#include "wire/ws.h"
+
+enum { SUBPROTOCOLS_MAX = 8 };
 
 LIST_HEAD(exchange_list, exchange);
+LIST_HEAD(ws_list, ws);
 TAILQ_HEAD(idle_list, connection);
 
 struct http {
@@ -32,12 +36,16 @@ struct http {
 	struct loop_timer bodies;       /* for the body that is due first */
 	bool bodies_wait;               /* it is running */
 	int busy;                       /* length of exchanges */
+	struct ws_list sockets;         /* ws::link */
+	int socket_count;
 	struct peers peers;
 	bool draining, stopped;
-	struct idle_list idle;             /* connection::link, longest first */
-	struct loop_timer idling;          /* for the first of them */
-	struct lws_protocols protocols[2]; /* lws keeps pointers to these two */
+	struct idle_list idle;    /* connection::link, longest first */
+	struct loop_timer idling; /* for the first of them */
+	/* lws keeps pointers to these three */
+	struct lws_protocols protocols[SUBPROTOCOLS_MAX + 2];
 	struct lws_http_mount mount;
+	lws_retry_bo_t pings;
 };
 
 enum exchange_state {
@@ -55,6 +63,7 @@ struct connection { /* from its beginning to its end */
 	struct lws *wsi;
 	struct peer *peer;
 	struct exchange *exchange;    /* NULL between requests */
+	struct ws *ws;                /* NULL as long as it speaks HTTP */
 	int64_t idle_us;              /* since when; 0: it is not in http.idle */
 	unsigned long long read_mark; /* pipeline_bytes_read() at the end of the last
 					 request */
@@ -94,6 +103,26 @@ struct exchange {
 	struct callback gone, drained;
 	void *data; /* the route's */
 };
+
+/* ws_admit.c: an upgrade; upgrade is "websocket", or what is never taken.  0, or -1 and
+ * the reason was answered. */
+int ws_on_upgrade(struct http *http, struct lws *wsi, const char *upgrade);
+
+/* ws.c */
+/* pass: NULL where nobody needs one. */
+void ws_begin(struct http *http, struct lws *wsi, const struct http_route *route,
+	      const struct pass *pass);
+/* lws lets go of it.  NULL-safe. */
+void ws_end(struct ws *self);
+/* What lws reports; 0, or -1 to close. */
+int ws_on_receive(struct ws *self, const void *in, size_t size);
+int ws_on_writable(struct ws *self);
+/* For each: cut off who stalls; tell that we stop; close those whose token is gone; end
+ * all, and call nobody any more. */
+void ws_sweep_all(struct http *http);
+void ws_drain_all(struct http *http);
+void ws_revoke_all(struct http *http, pass_fn *is_good, void *arg);
+void ws_stop_all(struct http *http);
 
 /* connection.c: what is kept beside and between requests. */
 /* NULL before it has begun. */

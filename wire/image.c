@@ -187,23 +187,6 @@ static void read_head(struct coder *self)
 		png_error(png, "its rows have an unknown form");
 }
 
-/* Alpha that hides nothing, as charts have it, is left out: less to scale and send. */
-static void drop_alpha(struct pixels *pixels)
-{
-	size_t count = (size_t)pixels->width * pixels->height;
-	unsigned from = pixels->channels, to = from - 1;
-	unsigned char *in = pixels->data, *out = pixels->data;
-
-	if (from % 2)
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (in[i * from + to] != 255)
-			return;
-	for (size_t i = 0; i < count; i++, in += from, out += to)
-		memmove(out, in, to);
-	pixels->channels = to;
-}
-
 static void read_rows(struct coder *self)
 {
 	bool interlaced =
@@ -313,6 +296,17 @@ static unsigned in_proportion(unsigned side, unsigned new_longer, unsigned longe
 	return scaled ? (unsigned)scaled : 1;
 }
 
+/* Alpha that hides nothing, as charts have it: it need not be sent. */
+static bool is_opaque(const struct pixels *pixels)
+{
+	size_t size = pixels->height * row_size(pixels), channels = pixels->channels;
+
+	for (size_t i = channels - 1; i < size; i += channels)
+		if (pixels->data[i] != 255)
+			return false;
+	return channels % 2 == 0;
+}
+
 static int scaled(const struct pixels *from, unsigned side, struct pixels *out,
 		  struct err *err)
 {
@@ -320,7 +314,7 @@ static int scaled(const struct pixels *from, unsigned side, struct pixels *out,
 
 	out->width = in_proportion(from->width, side, longer);
 	out->height = in_proportion(from->height, side, longer);
-	out->channels = from->channels;
+	out->channels = from->channels - is_opaque(from);
 	if (pixels_init(out, err))
 		return -1;
 	if (!scale_down(from, out))
@@ -363,18 +357,29 @@ static int encode_within(struct pixels *source, size_t max_bytes, struct image *
 	return 0;
 }
 
+/* Gray, with or without alpha, and RGB count as what they look like in RGBA. */
+static uint64_t as_rgba(const unsigned char *p, unsigned channels)
+{
+	unsigned color = channels >= 3
+			     ? p[0] | (unsigned)p[1] << 8 | (unsigned)p[2] << 16
+			     : p[0] * 0x10101u;
+
+	return color | (channels % 2 ? 255u : (unsigned)p[channels - 1]) << 24;
+}
+
 /* No one has a reason to forge it: it only tells a picture that came twice. */
 static uint64_t look_of(const struct pixels *pixels)
 {
-	size_t size = pixels->height * row_size(pixels);
-	uint64_t look = (uint64_t)pixels->width << 32 | pixels->height, word;
+	size_t count = (size_t)pixels->width * pixels->height;
+	unsigned channels = pixels->channels;
+	uint64_t look = (uint64_t)pixels->width << 32 | pixels->height;
 
-	for (size_t i = 0; i < size; i += sizeof word) {
-		size_t left = size - i;
+	for (size_t i = 0; i < count; i += 2) {
+		const unsigned char *p = pixels->data + i * channels;
+		uint64_t word = as_rgba(p, channels);
 
-		word = 0;
-		memcpy(&word, pixels->data + i,
-		       left < sizeof word ? left : sizeof word);
+		if (i + 1 < count)
+			word |= as_rgba(p + channels, channels) << 32;
 		look = (look ^ word) * 0x9e3779b97f4a7c15u;
 		look ^= look >> 32;
 	}
@@ -392,7 +397,6 @@ int image_fit(const unsigned char *png, size_t size, unsigned max_side,
 		return err_set(err, ERR_ARGUMENT, "a limit of 0 leaves no picture");
 	if (decode(png, size, &source, &end, err))
 		return -1;
-	drop_alpha(&source);
 	uint64_t look = look_of(&source);
 	if (longer_side(&source) <= max_side && end <= max_bytes) {
 		*out = (struct image){.data = png,

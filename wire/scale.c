@@ -116,12 +116,12 @@ static void read_row(struct scaler *self, unsigned y)
 	const unsigned char *p = self->from->data + (size_t)y * width * channels;
 	uint32_t *row = self->row;
 
-	if (channels == 4)
-		memcpy(row, p, (size_t)width * 4);
 	for (unsigned x = 0; channels == 3 && x < width; x++, p += 3)
 		row[x] = rgba(p[0], p[1], p[2], 255);
 	for (unsigned x = 0; channels < 3 && x < width; x++, p += channels)
 		row[x] = rgba(p[0], p[0], p[0], channels == 2 ? p[1] : 255);
+	if (channels == 4)
+		memcpy(row, p, (size_t)width * 4);
 	self->run[width - 1] = 1;
 	for (unsigned x = width - 1; x > 0; x--)
 		self->run[x - 1] = row[x - 1] == row[x] ? self->run[x] + 1 : 1;

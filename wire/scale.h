@@ -15,8 +15,8 @@ struct pixels {              /* 8 bits a channel of sRGB, rows without gaps */
 	unsigned width, height, channels; /* 1 gray, 2 with alpha, 3 RGB, 4 RGBA */
 };
 
-/* Fills to->data from a picture that is at least as large and has as many channels.
- * False when there is no memory. */
+/* Fills to->data from a picture that is at least as large and has as many channels, or
+ * alpha besides.  False when there is no memory. */
 bool scale_down(const struct pixels *from, struct pixels *to)
     __attribute__((warn_unused_result));
 

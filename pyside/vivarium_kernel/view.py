@@ -30,7 +30,8 @@ def lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
     for row in rows:
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow(row)
-        yield line.getvalue()
+        # A screen goes back to the start of the line there.
+        yield line.getvalue().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def excel(path: str) -> Iterator[str]:

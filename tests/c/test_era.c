@@ -108,6 +108,39 @@ CASE(the_ladder_holds_in_its_order)
 	}
 }
 
+/* Where there are no headers, only the body counts. */
+CASE(without_headers_the_body_decides)
+{
+	static const struct {
+		const char *body;
+		enum era era;
+		int code;
+	} cases[] = {
+	    {REQUEST("tools/call", "\"name\":\"x\"," META(NEW)), ERA_STATELESS, 0},
+	    {REQUEST("tools/list", ""), ERA_SESSIONS, 0},
+	    {REQUEST("tools/call", META("2027-01-01")), ERA_REFUSED,
+	     RPC_VERSION_UNSUPPORTED},
+	    {REQUEST("initialize", META(NEW)), ERA_REFUSED, RPC_METHOD_NOT_FOUND},
+	    {REQUEST("tools/call",
+		     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":3}"),
+	     ERA_REFUSED, RPC_INVALID_PARAMS},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		json_auto_t *body = json_loads(cases[i].body, 0, NULL);
+		struct era_verdict verdict;
+		struct rpc rpc;
+		struct err err;
+
+		assert_int_equal(rpc_read(&rpc, body, &err), 0);
+		assert_int_equal(era_decide(&rpc, NULL, knows, &verdict), cases[i].era);
+		const json_t *error = json_object_get(verdict.message, "error");
+		assert_int_equal(json_integer_value(json_object_get(error, "code")),
+				 cases[i].code);
+		json_decref(verdict.message);
+	}
+}
+
 CASE(claims_of_any_type_are_claims)
 {
 	json_auto_t *odd = json_loads(
@@ -120,4 +153,5 @@ CASE(claims_of_any_type_are_claims)
 }
 
 RUN(cmocka_unit_test(the_ladder_holds_in_its_order),
+    cmocka_unit_test(without_headers_the_body_decides),
     cmocka_unit_test(claims_of_any_type_are_claims))

@@ -126,6 +126,21 @@ CASE(many_lines_are_all_there_however_they_come)
 	}
 }
 
+CASE(a_flood_without_lines_loses_nothing)
+{
+	struct screen screen = {.kept.limit = 1000000};
+	owned(buf_finish) struct buf once = {0}, want = {0};
+
+	for (int i = 0; i < 30000; i++)
+		buf_text(&once, i % 3 ? "\u20ac" : "x");
+	for (int i = 0; i < 2; i++) {
+		screen_add(&screen, once.data, once.size);
+		buf_add(&want, once.data, once.size);
+		check_in(&screen, want.data);
+	}
+	screen_finish(&screen);
+}
+
 CASE(what_is_over_the_limit_is_counted)
 {
 	struct screen screen = {.kept.limit = 1200};
@@ -161,5 +176,6 @@ RUN(cmocka_unit_test(plain_text_stays),
     cmocka_unit_test(colours_and_titles_are_no_text),
     cmocka_unit_test(a_line_too_long_to_change_loses_nothing),
     cmocka_unit_test(many_lines_are_all_there_however_they_come),
+    cmocka_unit_test(a_flood_without_lines_loses_nothing),
     cmocka_unit_test(what_is_over_the_limit_is_counted),
     cmocka_unit_test(settled_text_changes_no_more))

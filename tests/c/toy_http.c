@@ -35,7 +35,7 @@ struct app {
 	struct loop_watch *signals;
 	struct loop_timer drain;
 	struct ticker_list streams; /* ticker::link */
-	int stream_count, gone;
+	int stream_count, gone, sockets;
 	struct exchange *held[HELD_MAX]; /* answered by /release only */
 	unsigned long long flooded;
 	int later_ms;
@@ -274,11 +274,56 @@ static void on_health(struct exchange *exchange, void *arg)
 
 	snprintf(text, sizeof text,
 		 "{\"streams\":%d,\"gone\":%d,\"busy\":%d,\"flooded\":%llu,"
-		 "\"held\":%d}",
+		 "\"held\":%d,\"sockets\":%d}",
 		 app->stream_count, app->gone, http_busy(app->http), app->flooded,
-		 held_count(app));
+		 held_count(app), app->sockets);
 	reply_json(exchange, 200, text);
 }
+
+/* ---- WebSockets: messages come back; a few mean something ---- */
+
+static void on_ws_open(struct ws *ws, void *arg)
+{
+	struct app *app = arg;
+
+	app->sockets++;
+	ws_set_data(ws, app);
+}
+
+static void on_ws_message(struct ws *ws, const char *text, size_t size, void *data)
+{
+	int megabytes;
+
+	(void)data;
+	if (sscanf(text, "send %d MiB", &megabytes) == 1) {
+		size_t wanted = (size_t)megabytes << 20;
+		char *large = xcalloc(1, wanted);
+
+		memset(large, 'z', wanted);
+		if (!ws_send(ws, large, wanted, false))
+			ws_send(ws, "full", 4, true);
+		free(large);
+	} else if (!ws_send(ws, text, size, false)) {
+		ws_send(ws, "full", 4, true);
+	}
+}
+
+static void on_ws_drain(struct ws *ws, void *data)
+{
+	(void)data;
+	ws_close(ws, WS_RESTART, "stopping");
+}
+
+static void on_ws_gone(struct ws *ws, void *data)
+{
+	(void)ws;
+	((struct app *)data)->sockets--;
+}
+
+static const struct ws_handler echo = {.open = on_ws_open,
+				       .message = on_ws_message,
+				       .drain = on_ws_drain,
+				       .gone = on_ws_gone};
 
 /* Ends in the middle of everything, on purpose. */
 static void on_quit(struct exchange *exchange, void *arg)
@@ -332,6 +377,7 @@ static void read_option(struct http_config *config, struct app *app, char *optio
 	    {"idle_timeout_s", &config->idle_timeout_s},
 	    {"stall_timeout_s", &config->stall_timeout_s},
 	    {"comment_s", &config->comment_s},
+	    {"ping_s", &config->ping_s},
 	    {"later_ms", &app->later_ms},
 	};
 	char *value = strchr(option, '=');
@@ -358,14 +404,16 @@ int main(int argc, char **argv)
 {
 	struct err err;
 	struct app app = {.later_ms = 100};
-	struct http_config config = {.address = "127.0.0.1"};
+	static const char *const subprotocols[] = {"mcp", "mcp.version.1", NULL};
+	struct http_config config = {.address = "127.0.0.1",
+				     .subprotocols = subprotocols};
 	const struct http_route routes[] = {
-	    {"/mcp", "POST, GET, DELETE", begin_mcp, on_mcp, &app, false},
-	    {"/health", "GET", NULL, on_health, &app, false},
-	    {"/later", "GET, POST", NULL, on_later, &app, false},
-	    {"/hold", "GET, POST", NULL, on_hold, &app, false},
-	    {"/release", "POST", NULL, on_release, &app, false},
-	    {"/quit", "POST", NULL, on_quit, &app, false},
+	    {"/mcp", "POST, GET, DELETE", begin_mcp, on_mcp, &app, false, &echo, &app},
+	    {"/health", "GET", NULL, on_health, &app, false, NULL, NULL},
+	    {"/later", "GET, POST", NULL, on_later, &app, false, NULL, NULL},
+	    {"/hold", "GET, POST", NULL, on_hold, &app, false, NULL, NULL},
+	    {"/release", "POST", NULL, on_release, &app, false, NULL, NULL},
+	    {"/quit", "POST", NULL, on_quit, &app, false, NULL, NULL},
 	};
 
 	for (int i = 1; i < argc; i++)
@@ -386,7 +434,8 @@ int main(int argc, char **argv)
 	loop_timer_stop(&app.drain);
 	loop_unwatch(&app.signals);
 	http_stop(app.http);
-	const bool told = app.stream_count == 0; /* and nobody is called later */
+	const bool told =
+	    app.stream_count == 0 && app.sockets == 0; /* and nobody is called later */
 	loop_destroy(&app.loop);
 	http_destroy(&app.http);
 	return told ? 0 : 2;

@@ -16,3 +16,9 @@ export async function converse(client) {
     else say({ tools: (await client.listTools()).tools });
   }
 }
+
+// What a StdioClientTransport is made with, for "stdio:PROGRAM"; null for another URL.
+export function programOf(url) {
+  if (!url.startsWith("stdio:")) return null;
+  return { command: url.slice("stdio:".length), args: ["--stdio"], env: process.env };
+}

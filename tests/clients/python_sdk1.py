@@ -1,12 +1,14 @@
 """The conversation by the official SDK for Python 1.x, which is in an environment of
 its own.
 
-usage: python_sdk1.py URL
+usage: python_sdk1.py URL|stdio:PROGRAM
 """
 
 import importlib
+import os
 import sys
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import Any, cast
 
 import anyio
 from conversation import plain, say, steps
@@ -16,10 +18,19 @@ mcp: Any = importlib.import_module("mcp")
 transport: Any = importlib.import_module("mcp.client.streamable_http")
 
 
+def connect(url: str) -> AbstractAsyncContextManager[Any]:
+    """The streams to it: two, or three over HTTP."""
+    if not url.startswith("stdio:"):
+        return cast("AbstractAsyncContextManager[Any]", transport.streamable_http_client(url))
+    command = url.removeprefix("stdio:")
+    server = mcp.StdioServerParameters(command=command, args=["--stdio"], env=dict(os.environ))
+    return cast("AbstractAsyncContextManager[Any]", mcp.stdio_client(server))
+
+
 async def converse(url: str) -> None:
     """Each step, in order."""
     async with (
-        transport.streamable_http_client(url) as (read, write, _session_id),
+        connect(url) as (read, write, *_),
         mcp.ClientSession(read, write) as session,
     ):
         say(protocol=(await session.initialize()).protocolVersion)

@@ -1,19 +1,28 @@
 """The conversation by the official SDK for Python 2.x.
 
-usage: python_sdk2.py URL auto|legacy
+usage: python_sdk2.py URL|stdio:PROGRAM auto|legacy
 """
 
+import os
 import sys
 from typing import Literal
 
 import anyio
 from conversation import plain, say, steps
-from mcp import Client
+from mcp import Client, StdioServerParameters
+
+
+def server_at(url: str) -> str | StdioServerParameters:
+    """As the client wants it."""
+    if not url.startswith("stdio:"):
+        return url
+    command = url.removeprefix("stdio:")
+    return StdioServerParameters(command=command, args=["--stdio"], env=dict(os.environ))
 
 
 async def converse(url: str, mode: Literal["auto", "legacy"]) -> None:
     """Each step, in order."""
-    async with Client(url, mode=mode, read_timeout_seconds=60) as client:
+    async with Client(server_at(url), mode=mode, read_timeout_seconds=60) as client:
         say(protocol=client.protocol_version)
         for step in steps():
             if "tool" not in step:

@@ -1,11 +1,15 @@
 // The conversation by the official SDK for TypeScript 2.x.
 //
-// usage: typescript_sdk2.mjs URL auto|legacy
+// usage: typescript_sdk2.mjs URL|stdio:PROGRAM auto|legacy
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { converse, say } from "./conversation.mjs";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { converse, programOf, say } from "./conversation.mjs";
 
 const [, , url, mode] = process.argv;
-const transport = new StreamableHTTPClientTransport(new URL(url));
+const overHttp = !programOf(url);
+const transport = overHttp
+  ? new StreamableHTTPClientTransport(new URL(url))
+  : new StdioClientTransport(programOf(url));
 const client = new Client(
   { name: "typescript-2", version: "1" },
   { versionNegotiation: { mode } },
@@ -16,5 +20,5 @@ await client.connect(transport);
 say({ protocol: client.getNegotiatedProtocolVersion() });
 await converse(client);
 client.onerror = undefined; // ending the idle stream is told as one
-if (mode === "legacy") await transport.terminateSession();
+if (overHttp && mode === "legacy") await transport.terminateSession();
 await client.close();

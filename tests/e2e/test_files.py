@@ -302,6 +302,29 @@ def test_a_workbook_is_read_as_csv_and_no_name_is_left(tables: Daemon) -> None:
     assert after.data["execution_count"] == made.data["execution_count"] + 1
 
 
+def test_a_cell_of_many_lines_is_read_whole(tables: Daemon) -> None:
+    client = tables.client()
+    client.run(
+        "import openpyxl; book = openpyxl.Workbook()\n"
+        "book.active.append(['one\\r\\ntwo', 'x\\ty', None, True])\nbook.save('lines.xlsx')"
+    )
+    shown = client.call("read_text_file", path="lines.xlsx").text
+    assert shown == '--- sheet Sheet: 1 x 4 ---\n"one\ntwo",x\ty,,True\n'
+
+
+def test_a_parquet_table_is_read_with_its_types(tables: Daemon) -> None:
+    client = tables.client()
+    if client.run("import pyarrow").is_error:
+        pytest.skip("this interpreter has no pyarrow")
+    client.run(
+        "import pandas as pd\n"
+        "pd.DataFrame({'n': [1, 2], 'city': ['Köln', 'a,b']}).to_parquet('t.parquet')"
+    )
+    shown = client.call("read_text_file", path="t.parquet").text
+    assert shown.startswith("--- 2 x 2 ---\n# n: int64\n# city: ")
+    assert shown.endswith('\nn,city\n1,Köln\n2,"a,b"\n')
+
+
 def test_a_large_workbook_costs_its_beginning_and_is_paged(tables: Daemon) -> None:
     client = tables.client()
     client.run(MAKE_BOOK.replace("ROWS", "20000"))

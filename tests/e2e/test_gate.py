@@ -35,7 +35,9 @@ ROUTES = {
     "health": ("GET", "/health", "", "", 200),
     "well-known": ("GET", "/.well-known/oauth-protected-resource", "", "", 404),
     "unknown": ("GET", "/nothing/here", "", "", 404),
-    "upgrade": ("GET", "/mcp", UPGRADE, "", 501),
+    "upgrade": ("GET", "/mcp", UPGRADE, "", 101),
+    "upgrade-ws": ("GET", "/ws", UPGRADE, "", 101),
+    "upgrade-elsewhere": ("GET", "/health", UPGRADE, "", 501),
 }
 # What a stranger gets where tokens are asked for, instead of the above.
 UNASKED = {"head": 405, "health": 200, "well-known": 404}
