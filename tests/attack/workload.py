@@ -361,9 +361,9 @@ hello
     "a display": Thing(
         """
 from IPython.display import display, HTML
-display(HTML('<b>x</b>'))
+display(HTML('<b>shown bold</b>'))
 """,
-        "HTML object",
+        "shown bold",
     ),
     "input is refused": Thing(
         """

@@ -137,6 +137,7 @@ class World:
             "state": str(daemon.state),
             "runtime": str(daemon.runtime),
             "pyside": str(REPO / "pyside" / "vivarium_kernel"),
+            "mark": f"-{self.token}",  # in names where other tests plant at the same time
             "abstract": f"vivarium-{self.token}",
             "shm": f"vivarium-{self.token}",
             "queue": f"vivarium-{self.token}",
@@ -295,6 +296,10 @@ class World:
         ]
         return " ".join(str(part) for part in parts)
 
+    def planted(self, name: str, *places: Path) -> list[Path]:
+        names = (f"planted-{name}", f"planted-{name}{self.facts['mark']}")
+        return [place / each for place in places for each in names]
+
     def state_of_file(self, name: str) -> str:
         places = (
             self.b_files,
@@ -305,7 +310,7 @@ class World:
             Path(self.facts["b_runtime"]),
             Path(self.facts["pyside"]),
         )
-        planted = [str(place) for place in places if os.path.lexists(place / f"planted-{name}")]
+        planted = [path for path in self.planted(name, *places) if os.path.lexists(path)]
         victim = self.b_files / "victims" / name
         if not os.path.lexists(victim):
             return f"{planted}"
@@ -383,8 +388,8 @@ class World:
     def clean_up(self) -> None:
         self.outside.close()
         for name in REGISTRY:
-            with contextlib.suppress(OSError):
-                (Path(self.facts["pyside"]) / f"planted-{name}").unlink()
+            for path in self.planted(name, Path(self.facts["pyside"])):
+                path.unlink(missing_ok=True)
         self.b.run("victim.clean_up()")
         if self.bystander:
             self.bystander.communicate(timeout=10)

@@ -355,7 +355,7 @@ def files_read_the_managers_home(facts: Facts) -> object:
 
 @probe(FILES + " EROFS", proof=CHANGES)
 def files_change_every_kernels_program(facts: Facts) -> None:
-    plant(facts["pyside"], "files_change_every_kernels_program")
+    plant(facts["pyside"], "files_change_every_kernels_program" + facts["mark"])
 
 
 @probe(FILES)
