@@ -57,6 +57,7 @@ static int run(const struct launch_paths *paths, char *const env[], const char *
 	if (walls_run(&run, loop, paths, &program, on_ended, &try, err) < 0)
 		return -1;
 	owned(close_fd) int control = run.control;
+	(void)control; /* closed when we are done with it */
 	try.child = run.child;
 	loop_timer_start(loop, &try.deadline, TRY_US, on_deadline, &try);
 	loop_run(loop);
