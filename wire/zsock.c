@@ -2,10 +2,13 @@
 #include "wire/zsock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -126,13 +129,26 @@ static void greet(struct zsock *self)
 	send_unsent(self);
 }
 
+/* The peer owns the directory: what it made into a link leads nowhere. */
+static int connect_socket(int fd, const char *path)
+{
+	owned(close_fd) int found = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	struct stat st;
+
+	if (found < 0 || fstat(found, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return -1;
+	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d", found);
+	return connect(fd, (struct sockaddr *)&to, sizeof to);
+}
+
 static void connect_peer(void *arg)
 {
 	struct zsock *self = arg;
 	struct err err;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 || connect(fd, (struct sockaddr *)&self->peer, sizeof self->peer)) {
+	if (fd < 0 || connect_socket(fd, self->peer.sun_path) < 0) {
 		close_fd(&fd);
 		retry(self);
 		return;

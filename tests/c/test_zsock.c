@@ -3,6 +3,8 @@
  * none. */
 #include "wire/zsock.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -433,6 +435,25 @@ CASE(whoever_does_not_speak_the_protocol_is_left_alone)
 	}
 }
 
+/* A kernel owns the directory of its sockets, and may put anything in their place. */
+CASE(a_link_is_not_followed)
+{
+	static const char elsewhere[] = "zsock-test.elsewhere";
+	owned(close_fd) int listener = listen_here();
+	struct probe p = {0};
+
+	assert_int_equal(rename(PATH, elsewhere), 0);
+	assert_int_equal(symlink(elsewhere, PATH), 0);
+	assert_int_equal(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+	open_probe(&p, ZSOCK_DEALER, never);
+	run_for(&p, SECOND / 5, stop, p.loop);
+	assert_int_equal(accept(listener, NULL, NULL), -1);
+	assert_int_equal(errno, EAGAIN);
+	close_probe(&p);
+	unlink(PATH);
+	unlink(elsewhere);
+}
+
 /* It announces 2^63 bytes and sends ten: memory is for those. */
 CASE(what_is_announced_takes_no_memory)
 {
@@ -464,4 +485,5 @@ RUN(cmocka_unit_test(every_reply_arrives), cmocka_unit_test(one_at_a_time_never_
     cmocka_unit_test(a_peer_may_come_late),
     cmocka_unit_test(a_message_without_end_leaves_others_their_turns),
     cmocka_unit_test(whoever_does_not_speak_the_protocol_is_left_alone),
+    cmocka_unit_test(a_link_is_not_followed),
     cmocka_unit_test(what_is_announced_takes_no_memory))
