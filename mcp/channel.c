@@ -315,17 +315,11 @@ static void take_batch(struct channel *self, json_t *messages)
 
 /* True for what somebody else has to see who has the workspace: requests that need it,
  * and what refers to them. */
-static bool needs_workspace(const struct channel *self, json_t *message)
+static bool one_needs_workspace(const struct channel *self, json_t *message)
 {
 	struct rpc rpc;
 	struct err err;
 
-	if (json_is_array(message)) {
-		for (size_t i = 0; i < json_array_size(message); i++)
-			if (needs_workspace(self, json_array_get(message, i)))
-				return has_batches(self, message);
-		return false;
-	}
 	if (rpc_read(&rpc, message, &err) < 0)
 		return false;
 	if (rpc.kind != RPC_REQUEST)
@@ -335,6 +329,17 @@ static bool needs_workspace(const struct channel *self, json_t *message)
 	       (server_has_method(rpc.method, self->revision) ||
 		server_has_method(rpc.method, MCP_STATELESS)) &&
 	       server_needs_workspace(rpc.method);
+}
+
+/* A batch goes there as a whole. */
+static bool needs_workspace(const struct channel *self, json_t *message)
+{
+	if (!json_is_array(message))
+		return one_needs_workspace(self, message);
+	for (size_t i = 0; i < json_array_size(message); i++)
+		if (one_needs_workspace(self, json_array_get(message, i)))
+			return has_batches(self, message);
+	return false;
 }
 
 void channel_take_value(struct channel *self, json_t *message)

@@ -31,14 +31,19 @@ static bool send_value(struct relay *self, json_t *message, bool must)
 
 /* ---- what is open ---- */
 
-static void open_add(struct relay *self, const json_t *message)
+static void open_add_one(struct relay *self, const json_t *message)
 {
 	json_t *id = json_object_get(message, "id");
 
 	if (id && json_object_get(message, "method"))
 		json_array_append(self->open, id);
+}
+
+static void open_add(struct relay *self, const json_t *message)
+{
+	open_add_one(self, message);
 	for (size_t i = 0; i < json_array_size(message); i++)
-		open_add(self, json_array_get(message, i));
+		open_add_one(self, json_array_get(message, i));
 }
 
 static void open_remove(struct relay *self, const json_t *id)
