@@ -254,8 +254,8 @@ static void *exchange(void *arg)
 	(void)arg;
 	while (!stop) {
 		rename("ws/dir", "ws/real");
-		symlink("../out", "ws/dir");
-		unlink("ws/dir");
+		if (symlink("../out", "ws/dir") == 0)
+			unlink("ws/dir");
 		rename("ws/real", "ws/dir");
 	}
 	return NULL;
