@@ -13,6 +13,7 @@
 #include "wire/connfile.h"
 #include "wire/log.h"
 #include "wire/mem.h"
+#include "wire/unixsock.h"
 
 enum {
 	/* Characters in one stream message: so much of a flood is read at once. */
@@ -158,6 +159,7 @@ static void take_report(struct kernel *self, const char *line)
 {
 	if (strcmp(line, "ready") == 0 && self->state == KERNEL_LAUNCHING) {
 		self->death.tells_begun = true;
+		unixsock_refuse_descriptors(self->report); /* it has sent its own */
 		kernel_connect(self);
 	} else if (strncmp(line, "run ", 4) == 0) {
 		snprintf(self->death.last_begun, sizeof self->death.last_begun, "%s",

@@ -2,17 +2,15 @@
 #include "wire/zsock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "wire/mem.h"
+#include "wire/unixsock.h"
 
 enum {
 	/* Fairness: then yield to other fds.  By time, since a message may cost twenty
@@ -129,30 +127,18 @@ static void greet(struct zsock *self)
 	send_unsent(self);
 }
 
-/* The peer owns the directory: what it made into a link leads nowhere. */
-static int connect_socket(int fd, const char *path)
-{
-	owned(close_fd) int found = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	struct stat st;
-
-	if (found < 0 || fstat(found, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return -1;
-	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d", found);
-	return connect(fd, (struct sockaddr *)&to, sizeof to);
-}
-
 static void connect_peer(void *arg)
 {
 	struct zsock *self = arg;
 	struct err err;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 || connect_socket(fd, self->peer.sun_path) < 0) {
+	if (fd < 0 || unixsock_connect(fd, self->peer.sun_path) < 0) {
 		close_fd(&fd);
 		retry(self);
 		return;
 	}
+	unixsock_refuse_descriptors(fd);
 	self->fd = fd;
 	if (loop_watch(self->loop, fd, dispatch, self, &self->watch, &err) < 0)
 		retry(self);

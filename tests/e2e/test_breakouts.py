@@ -36,6 +36,12 @@ def errno_of(number, *arguments):
     done = libc.syscall(number, *(ctypes.c_ulong(argument) for argument in arguments))
     return errno.errorcode[ctypes.get_errno()] if done < 0 else 'done'
 """
+
+
+def linux() -> tuple[int, ...]:
+    return tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+
+
 REFUSED = {
     "lingering socket": "a = socket.socketpair()[0]; "
     "a.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 60))",
@@ -185,3 +191,17 @@ def test_what_a_kernel_leaves_is_removed(build: type_of_build, walls: str, user:
     (left,) = daemon.runtime_dirs()[0].glob("k1*")
     daemon.kill_kernel()
     wait_until(lambda: not left.exists(), 20, "its directory is gone")
+
+
+@pytest.mark.skipif(linux() < (6, 16), reason="SO_PASSRIGHTS came with Linux 6.16")
+def test_the_daemon_is_handed_nothing_to_close(build: type_of_build) -> None:
+    """The last reference of a large memory file takes long to give up."""
+    client = build("N").client()
+    client.run(
+        "import array, os, socket\n"
+        "report = socket.socket(fileno=os.dup(4))\n"
+        "large = array.array('i', [os.memfd_create('large')])\n"
+    )
+    code = "report.sendmsg([b'x\\n'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, large)])"
+    assert client.run(code).data["error"]["name"] == "PermissionError"
+    assert client.run("1 + 1").data["result"] == "2"
