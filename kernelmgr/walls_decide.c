@@ -231,12 +231,58 @@ static int find_tier(struct walls *self, char *const env[], const char *runtime_
 	return 0;
 }
 
+static bool holds(const char *dir, const char *path)
+{
+	size_t len = strlen(dir);
+
+	return strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+/* Nobody is shown what walls keep apart: the files of users, saved states, keys. */
+static int check_read_dir(const struct config *config, const char *path,
+			  const char *const apart[3], struct err *err)
+{
+	char real[PATH_MAX], own[PATH_MAX];
+	const char *name = config_name(config, "read-dirs");
+
+	if (path[0] != '/' || !realpath(path, real))
+		return err_set(
+		    err, ERR_CONFIG,
+		    "%s: '%.120s' is not the absolute path of something that "
+		    "is there",
+		    name, path);
+	for (int i = 0; i < 3; i++) {
+		config_real_path(own, apart[i]);
+		if (holds(real, own) || holds(own, real))
+			return err_set(err, ERR_CONFIG,
+				       "%s must not show '%.80s': it overlaps %.80s, "
+				       "which is not for all kernels",
+				       name, path, own);
+	}
+	return 0;
+}
+
+static int check_read_dirs(const struct config *config, const char *runtime_dir,
+			   const char *state_dir, struct err *err)
+{
+	const char *const apart[3] = {config->workdir, state_dir, runtime_dir};
+	owned(free_text) char *copy = xstrdup(config->read_dirs);
+	char *rest = copy, *path;
+
+	while ((path = strsep(&rest, ":")))
+		if (*path && check_read_dir(config, path, apart, err) < 0)
+			return -1;
+	return 0;
+}
+
 int walls_decide(struct walls *out, const struct config *config,
 		 const struct launch_paths *paths, char *const env[],
 		 const char *runtime_dir, const char *state_dir, struct err *err)
 {
 	*out = (struct walls){.config = config, .paths = paths, .tier = '0'};
 	if (network_decide(out, env, err) < 0)
+		return -1;
+	if (check_read_dirs(config, runtime_dir, state_dir, err) < 0)
 		return -1;
 	if (config->walls == WALLS_OFF)
 		return network_settle(out, err);

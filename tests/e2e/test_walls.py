@@ -212,6 +212,22 @@ def test_a_directory_of_the_machine_is_seen_only_if_asked_for(
         shutil.rmtree(shared)
 
 
+@pytest.mark.parametrize("shown", ["{home}", "{home}/work", "{home}/state/homes", "rel", "/nope"])
+def test_what_walls_keep_apart_is_not_shown(tmp_path: Path, shown: str) -> None:
+    (tmp_path / "state/homes").mkdir(parents=True)
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "VIVARIUM_WORKDIR": str(tmp_path / "work"),
+        "VIVARIUM_STATE_DIR": str(tmp_path / "state"),
+        "VIVARIUM_PYTHON": str(any_python()),
+        "VIVARIUM_READ_DIRS": f"/usr/share:{shown.format(home=tmp_path)}",
+    }
+    ended = run_program("--check", env=env, cwd=tmp_path)
+    assert ended.returncode == 1
+    assert "no  walls: VIVARIUM_READ_DIRS" in ended.stdout
+
+
 @as_root
 def test_kernels_of_root_are_not_root_and_files_stay_its_own(build: type_of_build) -> None:
     daemon = build("N")
