@@ -595,6 +595,14 @@ void config_real_path(char out[PATH_MAX], const char *path)
 		snprintf(out + at, PATH_MAX - at, "%s%s", at == 1 ? "" : "/", rest);
 }
 
+bool config_is_inside(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	return strncmp(path, dir, len) == 0 &&
+	       (path[len] == '/' || path[len] == '\0' || strcmp(dir, "/") == 0);
+}
+
 size_t config_output_chars(const struct config *self)
 {
 	int64_t room = self->result_limit / 4 * 3 / (4 * 2 * 6);

@@ -122,6 +122,8 @@ void config_hide_secrets(char *const argv[], char *const env[]);
 
 /* The path without links and dots; of one that does not exist, as far as it does. */
 void config_real_path(char out[PATH_MAX], const char *path);
+/* True if path is the directory, or lies below it.  Both are real paths. */
+bool config_is_inside(const char *path, const char *dir);
 
 /* Characters of one stream that are kept: the output limit, or less where a small
  * result limit makes it so: a text part is at most three quarters of the result, holds

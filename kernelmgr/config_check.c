@@ -62,12 +62,11 @@ int config_check_outside(const struct config *self, struct err *err)
 	char workdir[PATH_MAX], path[PATH_MAX];
 
 	config_real_path(workdir, self->workdir);
-	size_t len = strlen(workdir);
 	for (size_t i = 0; i < COUNT_OF(files); i++) {
 		if (!files[i].path[0])
 			continue;
 		config_real_path(path, files[i].path);
-		if (strncmp(path, workdir, len) != 0 || path[len] != '/')
+		if (!config_is_inside(path, workdir))
 			continue;
 		return err_set(err, ERR_CONFIG,
 			       "%s=%.100s lies inside the work directory, where code "

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernelmgr/config.h"
 #include "kernelmgr/sweep.h"
 #include "wire/mem.h"
 
@@ -56,14 +57,6 @@ static int default_path(char out[PATH_MAX], const char *real_workdir, struct err
 	return 0;
 }
 
-static bool is_inside(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	return strncmp(path, directory, len) == 0 &&
-	       (path[len] == '/' || path[len] == '\0' || strcmp(directory, "/") == 0);
-}
-
 int state_find(char out[PATH_MAX], const char *configured, const char *real_workdir,
 	       struct err *err)
 {
@@ -86,7 +79,7 @@ int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 		return -1;
 	if (!realpath(wanted, out))
 		return err_set(err, ERR_SYSTEM, "find %.150s", wanted);
-	if (is_inside(out, real_workdir)) {
+	if (config_is_inside(out, real_workdir)) {
 		if (strcmp(out, real_workdir) != 0)
 			rmdir(out); /* if it was just made, and is empty */
 		return err_set(err, ERR_CONFIG,

@@ -18,8 +18,7 @@
 
 enum { TRY_US = 20 * 1000 * 1000, READ_SIZE = 4096 };
 
-struct
-try {
+struct attempt {
 	struct loop *loop;
 	struct child *child;
 	struct loop_timer deadline;
@@ -28,12 +27,12 @@ try {
 static void on_ended(int status, void *arg)
 {
 	(void)status;
-	loop_stop(((struct try *)arg)->loop);
+	loop_stop(((struct attempt *)arg)->loop);
 }
 
 static void on_deadline(void *arg)
 {
-	child_kill(((struct try *)arg)->child);
+	child_kill(((struct attempt *)arg)->child);
 }
 
 /* Runs Python behind the walls of a plan. */
@@ -53,15 +52,15 @@ static int run(const struct launch_paths *paths, char *const env[], const char *
 
 	if (loop_create(&loop, READ_SIZE, err) < 0)
 		return -1;
-	struct try try = {.loop = loop};
-	if (walls_run(&run, loop, paths, &program, on_ended, &try, err) < 0)
+	struct attempt attempt = {.loop = loop};
+	if (walls_run(&run, loop, paths, &program, on_ended, &attempt, err) < 0)
 		return -1;
 	owned(close_fd) int control = run.control;
 	(void)control; /* closed when we are done with it */
-	try.child = run.child;
-	loop_timer_start(loop, &try.deadline, TRY_US, on_deadline, &try);
+	attempt.child = run.child;
+	loop_timer_start(loop, &attempt.deadline, TRY_US, on_deadline, &attempt);
 	loop_run(loop);
-	loop_timer_stop(&try.deadline);
+	loop_timer_stop(&attempt.deadline);
 	if (walls_run_result(&run, &status, err) < 0)
 		return -1;
 	return status == 0 ? 0
@@ -231,13 +230,6 @@ static int find_tier(struct walls *self, char *const env[], const char *runtime_
 	return 0;
 }
 
-static bool holds(const char *dir, const char *path)
-{
-	size_t len = strlen(dir);
-
-	return strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
-
 /* Nobody is shown what walls keep apart: the files of users, saved states, keys. */
 static int check_read_dir(const struct config *config, const char *path,
 			  const char *const apart[3], struct err *err)
@@ -253,7 +245,7 @@ static int check_read_dir(const struct config *config, const char *path,
 		    name, path);
 	for (int i = 0; i < 3; i++) {
 		config_real_path(own, apart[i]);
-		if (holds(real, own) || holds(own, real))
+		if (config_is_inside(own, real) || config_is_inside(real, own))
 			return err_set(err, ERR_CONFIG,
 				       "%s must not show '%.80s': it overlaps %.80s, "
 				       "which is not for all kernels",

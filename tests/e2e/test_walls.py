@@ -212,7 +212,9 @@ def test_a_directory_of_the_machine_is_seen_only_if_asked_for(
         shutil.rmtree(shared)
 
 
-@pytest.mark.parametrize("shown", ["{home}", "{home}/work", "{home}/state/homes", "rel", "/nope"])
+@pytest.mark.parametrize(
+    "shown", ["/", "{home}", "{home}/work", "{home}/state/homes", "rel", "/nope"]
+)
 def test_what_walls_keep_apart_is_not_shown(tmp_path: Path, shown: str) -> None:
     (tmp_path / "state/homes").mkdir(parents=True)
     env = {
