@@ -176,7 +176,9 @@ static void finish_death(struct kernel *self)
 	if (self->dropped)
 		log_warn(self->name, "dropped %llu of its messages", self->dropped);
 	log_info(self->name, "kernel %s", self->death.words);
-	lastwords_tell(&self->last_words, self->owner.last_words, self->owner.arg);
+	if (self->owner.last_words)
+		lastwords_tell(&self->last_words, self->owner.last_words,
+			       self->owner.arg);
 	if (self->death.status < 0) /* no supervisor has done it */
 		sweep_tree(self->runtime_dir);
 	self->owner.dead(&self->death, self->owner.arg);

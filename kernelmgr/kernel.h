@@ -68,7 +68,8 @@ struct kernel_death {
 			    "the kernel" in a sentence */
 };
 
-/* All are called from the loop, never from inside a call of kernel_*(). */
+/* All are called from the loop, never from inside a call of kernel_*().  begun, saved,
+ * damaged and last_words may be NULL: not wanted. */
 struct kernel_owner {
 	void (*ready)(void *arg); /* it answers: now IDLE for the first time */
 	/* The code of this request begins to run. */

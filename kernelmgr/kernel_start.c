@@ -164,10 +164,11 @@ static void take_report(struct kernel *self, const char *line)
 	} else if (strncmp(line, "run ", 4) == 0) {
 		snprintf(self->death.last_begun, sizeof self->death.last_begun, "%s",
 			 line + 4);
-		self->owner.begun(self->death.last_begun, self->owner.arg);
-	} else if (strncmp(line, "saved ", 6) == 0) {
+		if (self->owner.begun)
+			self->owner.begun(self->death.last_begun, self->owner.arg);
+	} else if (strncmp(line, "saved ", 6) == 0 && self->owner.saved) {
 		self->owner.saved(strtoull(line + 6, NULL, 10), self->owner.arg);
-	} else if (strncmp(line, "damaged ", 8) == 0) {
+	} else if (strncmp(line, "damaged ", 8) == 0 && self->owner.damaged) {
 		self->owner.damaged(line + 8, self->owner.arg);
 	} else if (strcmp(line, "restoring") == 0) {
 		note_restoring(self, true);

@@ -207,25 +207,6 @@ static void on_dead(const struct kernel_death *death, void *arg)
 		workspace_pump(workspace);
 }
 
-static void on_begun(const char *id, void *arg)
-{
-	(void)id;
-	(void)arg;
-}
-
-/* Its own states are of no use, and its spool is emptied before the next try. */
-static void on_saved(uint64_t generation, void *arg)
-{
-	(void)generation;
-	(void)arg;
-}
-
-static void on_last_words(const struct lastwords_rest *rest, void *arg)
-{
-	(void)rest;
-	(void)arg;
-}
-
 static int start(struct proof *self, const json_t *answer, struct err *err)
 {
 	struct workspace *workspace = self->workspace;
@@ -233,14 +214,9 @@ static int start(struct proof *self, const json_t *answer, struct err *err)
 	const char *moved_from = json_text(answer, "moved_from", "");
 	owned(free_text) char *spool = xasprintf("%s/proof", dir);
 	owned(free_text) char *name = xasprintf("%.60s/proof", workspace->name);
-	const struct kernel_owner owner = {.ready = on_ready,
-					   .begun = on_begun,
-					   .message = on_message,
-					   .saved = on_saved,
-					   .damaged = on_begun,
-					   .last_words = on_last_words,
-					   .dead = on_dead,
-					   .arg = self};
+	/* States of its own are of no use: its spool is emptied before the next try. */
+	const struct kernel_owner owner = {
+	    .ready = on_ready, .message = on_message, .dead = on_dead, .arg = self};
 	const struct connfile_snapshot snapshot = {
 	    .store = dir,
 	    .spool = spool,

@@ -153,24 +153,6 @@ static void on_dead(const struct kernel_death *death, void *arg)
 	destroy(self);
 }
 
-static void on_begun(const char *id, void *arg)
-{
-	(void)id;
-	(void)arg;
-}
-
-static void on_saved(uint64_t generation, void *arg)
-{
-	(void)generation;
-	(void)arg;
-}
-
-static void on_last_words(const struct lastwords_rest *rest, void *arg)
-{
-	(void)rest;
-	(void)arg;
-}
-
 static int check_room(const struct workspace *workspace, struct err *err)
 {
 	const struct workspace_place *place = workspace->place;
@@ -221,14 +203,8 @@ int viewer_start(struct viewer **out, struct workspace *workspace, const char *p
 	if (check_room(workspace, err) < 0)
 		return -1;
 	struct viewer *self = xcalloc(1, sizeof *self);
-	const struct kernel_owner owner = {.ready = on_ready,
-					   .begun = on_begun,
-					   .message = on_message,
-					   .saved = on_saved,
-					   .damaged = on_begun,
-					   .last_words = on_last_words,
-					   .dead = on_dead,
-					   .arg = self};
+	const struct kernel_owner owner = {
+	    .ready = on_ready, .message = on_message, .dead = on_dead, .arg = self};
 	self->workspace = workspace;
 	self->done = done;
 	self->arg = arg;
