@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "kernelmgr/idmap.h"
 #include "wire/log.h"
 #include "wire/mem.h"
 #include "wire/words.h"
@@ -71,16 +72,11 @@ void limits_close(struct limits *self)
 /* The machine's root, whatever it is called here, may start as many as it likes. */
 static bool is_machines_root(void)
 {
-	unsigned inside, outside, count, self = geteuid();
-	bool found = self == 0;
+	unsigned self = geteuid();
+	struct idmap_range range;
 
-	FILE *map = fopen("/proc/self/uid_map", "re");
-	while (map && fscanf(map, "%u %u %u", &inside, &outside, &count) == 3)
-		if (self >= inside && self - inside < count)
-			found = outside + (self - inside) == 0;
-	if (map)
-		fclose(map);
-	return found;
+	return idmap_find(self, &range) ? range.outside + (self - range.inside) == 0
+					: self == 0;
 }
 
 /* RLIMIT_NPROC counts all processes of a user: it must be a kernel's own one.  Since

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernelmgr/idmap.h"
 #include "kernelmgr/nolinks.h"
 #include "kernelmgr/notes.h"
 #include "wire/mem.h"
@@ -70,22 +71,13 @@ static void write_all(FILE *to, void *arg)
 
 /* ---- what this process may do ---- */
 
-/* The first id to give away: one that this user namespace has, far from the others. */
-static uid_t first_id(void)
+/* All ids to give away from this one on are in the namespace. */
+static bool has_ids(uid_t first)
 {
-	unsigned inside, outside, count;
-	uid_t found = 0;
+	struct idmap_range range;
 
-	FILE *map = fopen("/proc/self/uid_map", "re");
-	while (map && !found && fscanf(map, "%u %u %u", &inside, &outside, &count) == 3)
-		if (inside == 0 && count > FAR_ID)
-			found = FAR_ID;
-		else if (inside <= NEAR_ID &&
-			 count > NEAR_ID - inside + (unsigned)OWNERS_MAX)
-			found = NEAR_ID;
-	if (map)
-		fclose(map);
-	return found;
+	return idmap_find(first, &range) &&
+	       range.count - (first - range.inside) > (unsigned)OWNERS_MAX;
 }
 
 int owners_open(struct owners **out, const char *state_dir, struct err *err)
@@ -93,7 +85,8 @@ int owners_open(struct owners **out, const char *state_dir, struct err *err)
 	owned(owners_close) struct owners *self = xcalloc(1, sizeof *self);
 
 	SLIST_INIT(&self->list);
-	self->first = self->next = first_id();
+	self->first = has_ids(FAR_ID) ? FAR_ID : has_ids(NEAR_ID) ? NEAR_ID : 0;
+	self->next = self->first;
 	if (geteuid() != 0)
 		return err_set(err, ERR_CONFIG, "the daemon is not root");
 	if (!self->first)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernelmgr/idmap.h"
 #include "kernelmgr/landlock.h"
 #include "kernelmgr/sweep.h"
 #include "kernelmgr/walls.h"
@@ -141,16 +142,9 @@ static int write_names(const struct walls *self, const char *name, struct err *e
 /* A process of the machine's own root, not of a container's. */
 static bool is_real_root(void)
 {
-	unsigned inside, outside, count;
-	bool all = false;
+	struct idmap_range all;
 
-	FILE *map = fopen("/proc/self/uid_map", "re");
-	if (map) {
-		all = fscanf(map, "%u %u %u", &inside, &outside, &count) == 3 &&
-		      count == 4294967295u;
-		fclose(map);
-	}
-	return geteuid() == 0 && all;
+	return geteuid() == 0 && idmap_find(0, &all) && all.count == UINT_MAX;
 }
 
 struct candidate {
