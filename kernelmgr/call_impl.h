@@ -110,6 +110,9 @@ void call_on_branched(struct call *self, const json_t *answer);
 void call_over_quota(struct call *self);
 /* What its workspace's files take is known, or will not be. */
 void call_on_measured(struct call *self);
+
+/* call_pictures.c: makes the pictures that come with the answer; then done(self). */
+void call_begin_pictures(struct call *self, pictures_done_fn *done);
 void call_fail(struct call *self, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void call_destroy(struct call **self);
