@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "kernelmgr/files.h"
+#include "kernelmgr/sweep.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -64,20 +64,14 @@ static int begin(void **state)
 	return files_open(&files, "ws", &err);
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind,
-		      struct FTW *walk)
-{
-	(void)status;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
 static int finish(void **state)
 {
 	(void)state;
 	files_close(&files);
-	return chdir("/") || nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	if (chdir("/"))
+		return -1;
+	sweep_tree(top);
+	return access(top, F_OK) == 0;
 }
 
 static void put_bytes(const char *path, const char *text, size_t size)

@@ -283,6 +283,17 @@ class Daemon:
         shutil.rmtree(self.runtime, ignore_errors=True)
 
 
+def bare_env(home: Path, **settings: str) -> dict[str, str]:
+    """Of a program that is run once: its own directories, and no settings but these."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(home),
+        "VIVARIUM_WORKDIR": str(home / "work"),
+        "VIVARIUM_STATE_DIR": str(home / "state"),
+        **settings,
+    }
+
+
 def run_program(*args: str, env: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
     """The program run to its end, with nothing in its environment but env."""
     return subprocess.run(

@@ -16,7 +16,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from conftest import any_python, type_of_start
-from harness import PROGRAM, REPO, SANITIZER, png_size
+from harness import PROGRAM, REPO, SANITIZER, bare_env, png_size
 
 ROOM = REPO / "tests" / "clients"
 TOOLS = REPO / ".venv-clients" / "bin"
@@ -148,14 +148,11 @@ def test_the_conversation(name: str, start: type_of_start) -> None:
 @pytest.mark.timeout(LIMIT_S + 30)
 @pytest.mark.parametrize("name", STDIO)
 def test_the_conversation_over_standard_streams(name: str, tmp_path: Path) -> None:
-    env = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(tmp_path),
-        "VIVARIUM_WORKDIR": str(tmp_path / "work"),
-        "VIVARIUM_STATE_DIR": str(tmp_path / "state"),
-        "VIVARIUM_PYTHON": str(any_python()),
-        "VIVARIUM_LOG_LEVEL": "warn",  # what is said on stderr is a complaint
-    }
+    env = bare_env(
+        tmp_path,
+        VIVARIUM_PYTHON=str(any_python()),
+        VIVARIUM_LOG_LEVEL="warn",  # what is said on stderr is a complaint
+    )
     converse(STDIO[name], f"stdio:{PROGRAM}", env)
 
 

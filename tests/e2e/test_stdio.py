@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from conftest import any_python
+from dialogue import BATCHES, META, STATELESS, Dialogue
 from harness import (
     MARK,
     PROGRAM,
@@ -33,25 +34,20 @@ from harness import (
     wait_until,
 )
 
-NEWEST, BATCHES, STATELESS = "2025-11-25", "2025-03-26", "2026-07-28"
-META = {
-    "io.modelcontextprotocol/protocolVersion": STATELESS,
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 PATIENCE_S = 60
 
 
-class Stdio:
+class Stdio(Dialogue):
     """vivarium --stdio, and the lines that it writes."""
 
     def __init__(
         self, home: Path, *args: str, env: Mapping[str, str] | None = None, name: str = "s"
     ) -> None:
+        super().__init__()
         self.token = secrets.token_hex(8)
         self.state = home / "state"
         self.log_path = home / f"{name}-{self.token}.log"
         self.runtime = Path(tempfile.mkdtemp(prefix="v"))
-        self.ids = iter(range(1, 1 << 30))
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 [PROGRAM, "--stdio", *args],
@@ -91,33 +87,6 @@ class Stdio:
         line = self.output.readline()
         assert line, f"the output has ended:\n{self.log()}"
         return json.loads(line)
-
-    def ask(self, method: str, params: object = None, **more: object) -> int:
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": next(self.ids), "method": method}
-        self.send(message | ({} if params is None else {"params": params}) | more)
-        return int(message["id"])
-
-    def request(self, method: str, params: object = None) -> Any:
-        wanted = self.ask(method, params)
-        answer = self.read()
-        assert answer["id"] == wanted, answer
-        return answer.get("result", answer.get("error"))
-
-    def initialize(self, revision: str = NEWEST) -> Stdio:
-        info = {"name": "e2e", "version": "1"}
-        params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}
-        assert self.request("initialize", params)["protocolVersion"] == revision
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return self
-
-    def ask_run(self, code: str, **params: object) -> int:
-        return self.ask("tools/call", {"name": "run_python", "arguments": {"code": code}, **params})
-
-    def run(self, code: str, **params: object) -> str:
-        wanted = self.ask_run(code, **params)
-        answer = self.read()
-        assert answer["id"] == wanted, answer
-        return str(answer["result"]["content"][0]["text"])
 
     def family(self) -> list[int]:
         mark = f"{MARK}={self.token}".encode()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PYTHONS, any_python, require_python
-from harness import Daemon, is_alive, run_program, wait_until
+from harness import Daemon, bare_env, is_alive, run_program, wait_until
 
 TIERS = ("N", "U", "L", "off")
 OTHER = 1500  # a user id without rights
@@ -217,14 +217,11 @@ def test_a_directory_of_the_machine_is_seen_only_if_asked_for(
 )
 def test_what_walls_keep_apart_is_not_shown(tmp_path: Path, shown: str) -> None:
     (tmp_path / "state/homes").mkdir(parents=True)
-    env = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(tmp_path),
-        "VIVARIUM_WORKDIR": str(tmp_path / "work"),
-        "VIVARIUM_STATE_DIR": str(tmp_path / "state"),
-        "VIVARIUM_PYTHON": str(any_python()),
-        "VIVARIUM_READ_DIRS": f"/usr/share:{shown.format(home=tmp_path)}",
-    }
+    env = bare_env(
+        tmp_path,
+        VIVARIUM_PYTHON=str(any_python()),
+        VIVARIUM_READ_DIRS=f"/usr/share:{shown.format(home=tmp_path)}",
+    )
     ended = run_program("--check", env=env, cwd=tmp_path)
     assert ended.returncode == 1
     assert "no  walls: VIVARIUM_READ_DIRS" in ended.stdout
@@ -283,31 +280,27 @@ def test_a_lower_tier_is_said_everywhere(build: type_of_build) -> None:
     assert "walls: tier L, because of tier N: make namespaces: " in result.footer
 
 
-def test_a_tier_that_cannot_be_had_is_refused(build: type_of_build, tmp_path: Path) -> None:
-    env = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(tmp_path),
-        "VIVARIUM_WORKDIR": str(tmp_path / "w"),
-        "VIVARIUM_STATE_DIR": str(tmp_path / "s"),
-        "VIVARIUM_PYTHON": str(any_python()),
-        "VIVARIUM_WALLS": "require:N",
-        "VIVARIUM_READ_DIRS": "/tmp/with\na line end",
-    }
+def test_a_tier_that_cannot_be_had_is_refused(tmp_path: Path) -> None:
+    unspeakable = tmp_path / "with\na line end"
+    unspeakable.mkdir()
+    env = bare_env(
+        tmp_path,
+        VIVARIUM_PYTHON=str(any_python()),
+        VIVARIUM_WALLS="require:N",
+        VIVARIUM_READ_DIRS=str(unspeakable),
+    )
     ended = run_program("--check", env=env, cwd=tmp_path)
     assert ended.returncode == 1
-    assert "no  walls: " in ended.stdout
+    assert "no  walls: VIVARIUM_WALLS cannot be kept here: tier N: " in ended.stdout
 
 
 def test_check_says_which(build: type_of_build, tmp_path: Path, tier: str) -> None:
-    env = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(tmp_path),
-        "VIVARIUM_WORKDIR": str(tmp_path / "w"),
-        "VIVARIUM_STATE_DIR": str(tmp_path / "s"),
-        "VIVARIUM_PYTHON": str(any_python()),
-        "VIVARIUM_WALLS": "off" if tier == "off" else "auto",
-    }
+    env = bare_env(
+        tmp_path,
+        VIVARIUM_PYTHON=str(any_python()),
+        VIVARIUM_WALLS="off" if tier == "off" else "auto",
+    )
     ended = run_program("--check", env=env, cwd=tmp_path)
     assert ended.returncode == 0, ended.stdout
     assert f"ok  walls: tier {'0' if tier == 'off' else 'N'}" in ended.stdout
-    assert not list(tmp_path.glob("s/try"))
+    assert not list(tmp_path.glob("state/try"))

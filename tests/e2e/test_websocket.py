@@ -12,57 +12,25 @@ from typing import Any
 
 import pytest
 from conftest import type_of_start
+from dialogue import BATCHES, META, STATELESS, Dialogue
 from frames import Closed, Refused, WebSocket
 from harness import Daemon, exchange, wait_until
 
-NEWEST, BATCHES, STATELESS = "2025-11-25", "2025-03-26", "2026-07-28"
-META = {
-    "io.modelcontextprotocol/protocolVersion": STATELESS,
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 SLEEP = "open('begun', 'w').close(); import time; time.sleep(100)"
 
 
-class Talk:
+class Talk(Dialogue):
     """A conversation over one."""
 
     def __init__(self, daemon: Daemon, path: str = "/mcp", **options: Any) -> None:
+        super().__init__()
         self.ws = WebSocket(daemon.port, path, **options)
-        self.ids = itertools.count(1)
 
     def send(self, message: object) -> None:
         self.ws.text(message if isinstance(message, bytes) else json.dumps(message))
 
     def read(self) -> Any:
         return json.loads(self.ws.message())
-
-    def ask(self, method: str, params: object = None, **more: object) -> Any:
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": next(self.ids), "method": method}
-        message |= ({} if params is None else {"params": params}) | more
-        self.send(message)
-        return message["id"]
-
-    def request(self, method: str, params: object = None) -> Any:
-        wanted = self.ask(method, params)
-        answer = self.read()
-        assert answer["id"] == wanted, answer
-        return answer.get("result", answer.get("error"))
-
-    def initialize(self, revision: str = NEWEST) -> Talk:
-        info = {"name": "e2e", "version": "1"}
-        params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}
-        assert self.request("initialize", params)["protocolVersion"] == revision
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return self
-
-    def ask_run(self, code: str, **params: object) -> Any:
-        return self.ask("tools/call", {"name": "run_python", "arguments": {"code": code}, **params})
-
-    def run(self, code: str, **params: object) -> str:
-        wanted = self.ask_run(code, **params)
-        answer = self.read()
-        assert answer["id"] == wanted, answer
-        return str(answer["result"]["content"][0]["text"])
 
     def cancel(self, wanted: object) -> None:
         params = {"requestId": wanted}

@@ -6,7 +6,6 @@ import json
 import struct
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +21,12 @@ from frames import (
     frame,
 )
 from harness import make_certificate
-from test_http_layer import Toy, ping_works, req, wait_until
+from test_http_layer import Toy, other, ping_works, req, wait_until
 
 LIMIT = 4 << 20
+
+
+__all__ = ["other"]  # a fixture
 
 
 @pytest.fixture(scope="module", params=["ws", "wss"])
@@ -37,20 +39,6 @@ def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     toy = Toy(tmp, *options, cert=cert)
     yield toy
     toy.stop()
-
-
-@pytest.fixture
-def other(tmp_path: Path) -> Iterator[Callable[..., Toy]]:
-    """More toys, with options of the test's own."""
-    toys: list[Toy] = []
-
-    def start(*options: str) -> Toy:
-        toys.append(Toy(tmp_path, *options))
-        return toys[-1]
-
-    yield start
-    for toy in toys:
-        toy.stop()
 
 
 def connect(toy: Toy, **options: Any) -> WebSocket:

@@ -1,0 +1,55 @@
+"""One message after the other over whatever carries MCP both ways: standard streams, a
+WebSocket."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+NEWEST, BATCHES, STATELESS = "2025-11-25", "2025-03-26", "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": STATELESS,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class Dialogue(ABC):
+    def __init__(self) -> None:
+        self.ids = itertools.count(1)
+
+    @abstractmethod
+    def send(self, message: object) -> None:
+        """A message; bytes are sent as they are."""
+
+    @abstractmethod
+    def read(self) -> Any:
+        """The next message of the other side."""
+
+    def ask(self, method: str, params: object = None, **more: object) -> Any:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": next(self.ids), "method": method}
+        message |= ({} if params is None else {"params": params}) | more
+        self.send(message)
+        return message["id"]
+
+    def request(self, method: str, params: object = None) -> Any:
+        wanted = self.ask(method, params)
+        answer = self.read()
+        assert answer["id"] == wanted, answer
+        return answer.get("result", answer.get("error"))
+
+    def initialize(self, revision: str = NEWEST) -> Self:
+        info = {"name": "e2e", "version": "1"}
+        params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}
+        assert self.request("initialize", params)["protocolVersion"] == revision
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return self
+
+    def ask_run(self, code: str, **params: object) -> Any:
+        return self.ask("tools/call", {"name": "run_python", "arguments": {"code": code}, **params})
+
+    def run(self, code: str, **params: object) -> str:
+        wanted = self.ask_run(code, **params)
+        answer = self.read()
+        assert answer["id"] == wanted, answer
+        return str(answer["result"]["content"][0]["text"])
