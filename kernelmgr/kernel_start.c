@@ -24,102 +24,7 @@ enum {
 	LINE_BYTES_MAX = 4096, /* of a report */
 };
 
-/* ---- the supervisor ---- */
-
-static void on_supervisor_ended(int status, void *arg)
-{
-	struct kernel *self = arg;
-
-	(void)status;
-	self->supervisor = NULL;
-	if (self->state >= KERNEL_CLOSING)
-		return;
-	/* It ends by itself only after it has told us how the kernel ended. */
-	self->death.status = -1;
-	launch_sweep_orphans(self->place->loop);
-	kernel_begin_closing(self, "supervisor gone");
-}
-
-static void on_end_report(struct kernel *self, const char *text)
-{
-	long long user_us, system_us, memory_kb;
-
-	if (self->state >= KERNEL_CLOSING) /* process 1 of its namespaces came first */
-		return;
-	if (sscanf(text, "end %d %lld %lld %lld", &self->death.status, &user_us,
-		   &system_us, &memory_kb) == 4)
-		self->death.memory_kb = memory_kb;
-	kernel_begin_closing(self, "process ended");
-}
-
-/* As recv(); sender gets the pid of the process that sent it, as we see it. */
-static ssize_t recv_from_process(int fd, char *text, size_t size, pid_t *sender)
-{
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(struct ucred))];
-	} control;
-	struct iovec part = {text, size};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof control};
-	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *found = len < 0 ? NULL : CMSG_FIRSTHDR(&message);
-
-	if (found && found->cmsg_type == SCM_CREDENTIALS) {
-		struct ucred who;
-
-		memcpy(&who, CMSG_DATA(found), sizeof who);
-		*sender = who.pid;
-	}
-	return len;
-}
-
-static void on_control(void *arg)
-{
-	struct kernel *self = arg;
-	char text[256];
-	pid_t sender = 0;
-	ssize_t len = recv_from_process(self->control, text, sizeof text - 1, &sender);
-
-	if (len <= 0) {
-		if (len == 0 || errno != EAGAIN)
-			loop_unwatch(&self->control_watch); /* pidfd tells the rest */
-		return;
-	}
-	text[len] = '\0';
-	if (strcmp(text, "started") == 0) {
-		self->pid = sender;
-		log_info(self->name, "kernel process %d started", (int)self->pid);
-	} else if (strncmp(text, "failed ", 7) == 0) {
-		snprintf(self->death.words, sizeof self->death.words,
-			 "could not be started: %s", text + 7);
-		kernel_begin_closing(self, "failed");
-	} else if (strncmp(text, "end ", 4) == 0) {
-		on_end_report(self, text);
-	}
-}
-
-static void on_output(void *arg)
-{
-	struct kernel *self = arg;
-	char text[4096];
-
-	for (int i = 0; i < READS_PER_TURN; i++) {
-		ssize_t len = read(self->output, text, sizeof text);
-
-		if (len <= 0) {
-			if (len == 0 || (errno != EAGAIN && errno != EINTR))
-				loop_unwatch(&self->output_watch);
-			return;
-		}
-		buf_add(&self->crash_output, text, (size_t)len);
-		if (self->crash_output.size > CRASH_OUTPUT_MAX)
-			buf_drop(&self->crash_output,
-				 self->crash_output.size - CRASH_OUTPUT_MAX);
-	}
-}
+/* ---- what the kernel reports ---- */
 
 /* The record that pyside's comeback.py keeps in the spool: the number as 4 bytes, then
  * the name.  It is there also when the kernel is not. */
@@ -177,9 +82,9 @@ static void take_report(struct kernel *self, const char *line)
 	}
 }
 
-static void on_report(void *arg)
+/* False: nothing more is there now. */
+static bool read_report(struct kernel *self)
 {
-	struct kernel *self = arg;
 	char text[512], *end;
 	ssize_t len =
 	    lastwords_recv(&self->last_words, self->report, text, sizeof text);
@@ -187,7 +92,7 @@ static void on_report(void *arg)
 	if (len <= 0) {
 		if (len == 0 || (errno != EAGAIN && errno != EINTR))
 			loop_unwatch(&self->report_watch);
-		return;
+		return false;
 	}
 	buf_add(&self->reported, text, (size_t)len);
 	while ((end = memchr(self->reported.data, '\n', self->reported.size))) {
@@ -197,6 +102,120 @@ static void on_report(void *arg)
 	}
 	if (self->reported.size > LINE_BYTES_MAX) /* no line of ours is that long */
 		buf_finish(&self->reported);
+	return true;
+}
+
+static void on_report(void *arg)
+{
+	read_report(arg);
+}
+
+/* What it had reported comes before its end, though by another socket: that it was
+ * restoring, above all, says which name was its death. */
+static void begin_closing(struct kernel *self, const char *why)
+{
+	for (int i = 0; i < READS_PER_TURN && self->report_watch; i++)
+		if (!read_report(self))
+			break;
+	kernel_begin_closing(self, why);
+}
+
+
+/* ---- the supervisor ---- */
+
+static void on_supervisor_ended(int status, void *arg)
+{
+	struct kernel *self = arg;
+
+	(void)status;
+	self->supervisor = NULL;
+	if (self->state >= KERNEL_CLOSING)
+		return;
+	/* It ends by itself only after it has told us how the kernel ended. */
+	self->death.status = -1;
+	launch_sweep_orphans(self->place->loop);
+	begin_closing(self, "supervisor gone");
+}
+
+static void on_end_report(struct kernel *self, const char *text)
+{
+	long long user_us, system_us, memory_kb;
+
+	if (self->state >= KERNEL_CLOSING) /* process 1 of its namespaces came first */
+		return;
+	if (sscanf(text, "end %d %lld %lld %lld", &self->death.status, &user_us,
+		   &system_us, &memory_kb) == 4)
+		self->death.memory_kb = memory_kb;
+	begin_closing(self, "process ended");
+}
+
+/* As recv(); sender gets the pid of the process that sent it, as we see it. */
+static ssize_t recv_from_process(int fd, char *text, size_t size, pid_t *sender)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct iovec part = {text, size};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof control};
+	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *found = len < 0 ? NULL : CMSG_FIRSTHDR(&message);
+
+	if (found && found->cmsg_type == SCM_CREDENTIALS) {
+		struct ucred who;
+
+		memcpy(&who, CMSG_DATA(found), sizeof who);
+		*sender = who.pid;
+	}
+	return len;
+}
+
+static void on_control(void *arg)
+{
+	struct kernel *self = arg;
+	char text[256];
+	pid_t sender = 0;
+	ssize_t len = recv_from_process(self->control, text, sizeof text - 1, &sender);
+
+	if (len <= 0) {
+		if (len == 0 || errno != EAGAIN)
+			loop_unwatch(&self->control_watch); /* pidfd tells the rest */
+		return;
+	}
+	text[len] = '\0';
+	if (strcmp(text, "started") == 0) {
+		self->pid = sender;
+		log_info(self->name, "kernel process %d started", (int)self->pid);
+	} else if (strncmp(text, "failed ", 7) == 0) {
+		snprintf(self->death.words, sizeof self->death.words,
+			 "could not be started: %s", text + 7);
+		begin_closing(self, "failed");
+	} else if (strncmp(text, "end ", 4) == 0) {
+		on_end_report(self, text);
+	}
+}
+
+static void on_output(void *arg)
+{
+	struct kernel *self = arg;
+	char text[4096];
+
+	for (int i = 0; i < READS_PER_TURN; i++) {
+		ssize_t len = read(self->output, text, sizeof text);
+
+		if (len <= 0) {
+			if (len == 0 || (errno != EAGAIN && errno != EINTR))
+				loop_unwatch(&self->output_watch);
+			return;
+		}
+		buf_add(&self->crash_output, text, (size_t)len);
+		if (self->crash_output.size > CRASH_OUTPUT_MAX)
+			buf_drop(&self->crash_output,
+				 self->crash_output.size - CRASH_OUTPUT_MAX);
+	}
 }
 
 /* ---- start ---- */

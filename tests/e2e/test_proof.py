@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import time
 from collections.abc import Mapping
 
@@ -90,6 +92,19 @@ def test_what_does_not_load_is_told_before_it_is_needed(
         "found when it was tried" in result.data["state"]["namespace"]["lost_if_restarted"]["bad"]
     )
     assert "bad (" not in client.run("good").footer_line("lost if the kernel restarts: ")
+
+
+def test_an_end_that_comes_together_with_what_led_to_it_is_understood(
+    daemon: Daemon, client: Client
+) -> None:
+    client.run(DEADLY % "import os; os._exit(9)")
+    wait_until(lambda: spares(daemon), SOON_S)
+    os.kill(daemon.pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: not is_alive(spares(daemon)[-1]))
+    finally:
+        os.kill(daemon.pid, signal.SIGCONT)
+    wait_until(lambda: tried(daemon, 1))
 
 
 def test_what_killed_the_spare_kernel_is_left_out_by_the_next_one(
