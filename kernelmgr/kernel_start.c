@@ -120,7 +120,6 @@ static void begin_closing(struct kernel *self, const char *why)
 	kernel_begin_closing(self, why);
 }
 
-
 /* ---- the supervisor ---- */
 
 static void on_supervisor_ended(int status, void *arg)
