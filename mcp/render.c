@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mcp/saved.h"
+#include "mcp/uri.h"
 #include "wire/buf.h"
 #include "wire/json.h"
 #include "wire/mem.h"
@@ -40,8 +41,8 @@ const char render_schema[] =
     "\"images\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
     "\"file names; (figure N) for what is no file\"},"
     "\"files\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-    "\"path\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"}}},\"description\":"
-    "\"new and changed files\"},"
+    "\"path\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"},\"uri\":{\"type\":"
+    "\"string\"}}},\"description\":\"new and changed files\"},"
     "\"duration_ms\":{\"type\":\"integer\"},"
     "\"execution_count\":{\"type\":\"integer\"},"
     "\"state\":{\"type\":\"object\",\"properties\":{"
@@ -328,17 +329,21 @@ static json_t *names_json(const json_t *rows)
 	return names;
 }
 
-static json_t *files_json(const struct files_list *list)
+/* Links to them would be content blocks, too, but LibreChat shows a model those as
+ * JSON. */
+static json_t *files_json(const struct files_list *list, const char *workspace)
 {
 	json_t *files = json_array();
 
 	for (size_t i = 0; i < list->count && i < FILES_MAX; i++) {
-		owned(buf_finish) struct buf name = {0};
+		owned(buf_finish) struct buf name = {0}, uri = {0};
 
 		files_show_name(&name, list->at[i]->path);
+		uri_of_path(&uri, workspace, list->at[i]->path);
 		json_array_append_new(files,
-				      json_pack("{so sI}", "path", text_json(&name),
-						"size", (json_int_t)list->at[i]->size));
+				      json_pack("{so sI so}", "path", text_json(&name),
+						"size", (json_int_t)list->at[i]->size,
+						"uri", text_json(&uri)));
 	}
 	return files;
 }
@@ -387,15 +392,16 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 	    names_json(json_object_get(summary, "modules")), "workspace_files",
 	    (int)outcome->workspace->count);
 	json_object_set_new(state, "namespace", saved_json(summary));
-	return json_pack(
-	    "{si ss so so so so so so so so sI sI so}", "exit_code", outcome->exit_code,
-	    "end", end_names[outcome->end], "notice", text_json(&notice), "stdout",
-	    text_json(&parts->out), "stderr", text_json(&parts->err), "result",
-	    text_json(&parts->result), "error", error_json(outcome, parts),
-	    "earlier_output", json_string_lossy(outcome->late, strlen(outcome->late)),
-	    "images", images_json(outcome), "files", files_json(outcome->wrote),
-	    "duration_ms", (json_int_t)(outcome->duration_us / 1000), "execution_count",
-	    (json_int_t)outputs->execution_count, "state", state);
+	return json_pack("{si ss so so so so so so so so sI sI so}", "exit_code",
+			 outcome->exit_code, "end", end_names[outcome->end], "notice",
+			 text_json(&notice), "stdout", text_json(&parts->out), "stderr",
+			 text_json(&parts->err), "result", text_json(&parts->result),
+			 "error", error_json(outcome, parts), "earlier_output",
+			 json_string_lossy(outcome->late, strlen(outcome->late)),
+			 "images", images_json(outcome), "files",
+			 files_json(outcome->wrote, options->workspace), "duration_ms",
+			 (json_int_t)(outcome->duration_us / 1000), "execution_count",
+			 (json_int_t)outputs->execution_count, "state", state);
 }
 
 /* ---- together ---- */

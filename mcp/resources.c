@@ -51,17 +51,17 @@ static void add_age(json_t *row, const struct files_entry *entry)
 			    json_pack("{ss}", "lastModified", text));
 }
 
-static json_t *row_of(const struct files_entry *entry, enum mcp_revision revision)
+static json_t *row_of(const struct files_entry *entry, const struct resources_ask *ask)
 {
 	owned(buf_finish) struct buf uri = {0}, name = {0};
 	const char *mime = files_mime_of_name(entry->path);
 
-	uri_of_path(&uri, entry->path);
+	uri_of_path(&uri, workspace_name(ask->workspace), entry->path);
 	files_show_name(&name, entry->path);
 	json_t *row = json_pack("{ss so ss* sI}", "uri", buf_str(&uri), "name",
 				json_string_lossy(buf_str(&name), name.size),
 				"mimeType", mime, "size", (json_int_t)entry->size);
-	if (revision >= MCP_2025_06_18)
+	if (ask->revision >= MCP_2025_06_18)
 		add_age(row, entry);
 	return row;
 }
@@ -105,7 +105,7 @@ json_t *resources_list(const struct resources_ask *ask, struct resources_error *
 	json_t *rows = json_array(), *result = json_pack("{so}", "resources", rows);
 	size_t end = scan.count - first > PAGE ? first + PAGE : scan.count;
 	for (size_t i = first; i < end; i++)
-		json_array_append_new(rows, row_of(&scan.entries[i], ask->revision));
+		json_array_append_new(rows, row_of(&scan.entries[i], ask));
 	if (end < scan.count)
 		json_object_set_new(result, "nextCursor",
 				    base64_json(scan.entries[end - 1].path,
@@ -177,18 +177,23 @@ json_t *resources_read(const struct resources_ask *ask, struct resources_error *
 {
 	json_t *uri = json_object_get(ask->params, "uri");
 	size_t max = (ask->result_limit - ENVELOPE) / 4 * 3;
-	owned(buf_finish) struct buf path = {0}, bytes = {0};
+	owned(buf_finish) struct buf branch = {0}, path = {0}, bytes = {0};
+	struct workspace *workspace;
 
 	if (!json_is_string(uri)) {
 		err_set(&error->err, ERR_REQUEST,
-			"params.uri is missing; resources are " URI_START "PATH");
+			"params.uri is missing; resources are " URI_START "/PATH");
 		return refuse(error, RPC_INVALID_PARAMS);
 	}
-	if (!uri_to_path(&path, json_string_value(uri), json_string_length(uri)))
+	if (!uri_to_path(&branch, &path, json_string_value(uri),
+			 json_string_length(uri)) ||
+	    (branch.size && !ask->branches))
 		err_set(&error->err, ERR_ARGUMENT,
-			"no resource has this URI; they are " URI_START "PATH");
-	else if (files_read_bytes(workspace_files(ask->workspace), buf_str(&path),
-				  path.size, max, &bytes, &error->err) == 0)
+			"no resource has this URI; they are " URI_START "/PATH");
+	else if (workspaces_branch(ask->workspaces, ask->workspace, buf_str(&branch),
+				   &workspace, &error->err) == 0 &&
+		 files_read_bytes(workspace_files(workspace), buf_str(&path), path.size,
+				  max, &bytes, &error->err) == 0)
 		return contents(ask, uri, buf_str(&path), &bytes);
 	error->data = json_pack("{sO}", "uri", uri);
 	return refuse(error, code_of(error->err.kind, ask->revision));
@@ -204,8 +209,14 @@ json_t *resources_templates(const struct resources_ask *ask,
 			"unknown cursor: resources/templates/list has one page");
 		return refuse(error, RPC_INVALID_PARAMS);
 	}
-	return json_pack("{s[{ss ss ss}]}", "resourceTemplates", "uriTemplate",
-			 URI_TEMPLATE, "name", "file", "description",
-			 "A file of the workspace by its path; what is no UTF-8 text "
-			 "comes as base64.");
+	json_t *rows = json_pack(
+	    "[{ss ss ss}]", "uriTemplate", URI_TEMPLATE, "name", "file", "description",
+	    "A file of the workspace by its path; what is no UTF-8 text "
+	    "comes as base64.");
+	if (ask->branches)
+		json_array_append_new(
+		    rows, json_pack("{ss ss ss}", "uriTemplate", URI_BRANCH_TEMPLATE,
+				    "name", "file of a branch", "description",
+				    "The same of a branch, by its name."));
+	return json_pack("{so}", "resourceTemplates", rows);
 }

@@ -35,7 +35,7 @@ static const char instructions[] =
     "they are resources, workspace:///PATH. Each result ends with a footer that names "
     "what the next call will find; one of the first lines tells when the kernel was "
     "restarted and what was lost. Show figures with plt.show() or leave them open; "
-    "they come back as images.";
+    "they come back as images. vivarium_charts draws them in one line.";
 
 struct server *server_create(const struct config *config)
 {
@@ -182,11 +182,14 @@ static void on_tools_list(const struct ask *ask)
 
 static struct resources_ask resources_ask(const struct ask *ask)
 {
-	return (struct resources_ask){.workspace = ask->context->workspace,
+	const struct config *config = ask->server->config;
+
+	return (struct resources_ask){.workspaces = ask->context->workspaces,
+				      .workspace = ask->context->workspace,
+				      .branches = tools_have_branches(config),
 				      .params = ask->rpc->params,
 				      .revision = ask->context->revision,
-				      .result_limit =
-					  (size_t)ask->server->config->result_limit};
+				      .result_limit = (size_t)config->result_limit};
 }
 
 /* Takes both. */

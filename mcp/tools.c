@@ -19,7 +19,7 @@ static const struct tool_arg branch_arg = {
     "branch", ARG_TEXT, false,
     0,        0,        "Name of the branch to work in; \"\": the workspace itself."};
 
-static bool has_branches(const struct config *config)
+bool tools_have_branches(const struct config *config)
 {
 	return config_offers_tool(config, tool_branch.name);
 }
@@ -136,7 +136,7 @@ static json_t *input_schema(const struct tool *tool, bool branches)
 static json_t *describe(const struct tool *tool, const struct config *config,
 			enum mcp_revision revision)
 {
-	bool branches = has_branches(config);
+	bool branches = tools_have_branches(config);
 	bool other = !config->persist && tool->stateless;
 	json_t *row = json_pack("{ss ss so}", "name", tool->name, "description",
 				other ? tool->stateless : tool->description,
@@ -308,7 +308,7 @@ static int enter_branch(struct tool_call *self, const json_t *arguments,
 {
 	struct arg_value branch;
 
-	if (!has_branches(self->config))
+	if (!tools_have_branches(self->config))
 		return 0;
 	if (read_arg(&branch, &branch_arg, json_object_get(arguments, branch_arg.name),
 		     err) < 0)
@@ -324,8 +324,8 @@ void tool_start(struct tool_call *self, const json_t *arguments)
 	struct arg_value values[TOOL_ARGS_MAX] = {{0}};
 	struct err err;
 
-	if (read_args(values, self->tool, arguments, has_branches(self->config), &err) <
-		0 ||
+	if (read_args(values, self->tool, arguments, tools_have_branches(self->config),
+		      &err) < 0 ||
 	    enter_branch(self, arguments, &err) < 0)
 		tool_fail(self, &err);
 	else
