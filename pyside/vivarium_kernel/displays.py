@@ -85,8 +85,14 @@ def install(shell: Any, home: str) -> Keeper:
     # Pillow's own fails for some kinds of picture, and makes a JPEG beside the PNG.
     formatter.formatters[PNG].for_type_by_name("PIL.Image", "Image", to_png)
     formatter.formatters["image/jpeg"].for_type_by_name("PIL.Image", "Image", nothing)
+    after.do("PIL.ImageShow", show_pictures_here)
     plots.install(keeper, after)
     return keeper
+
+
+def show_pictures_here(image_show: Any) -> None:
+    """Image.show() would take xdg-open, where the machine has it, which has no screen here."""
+    image_show.register(image_show.IPythonViewer, 0)
 
 
 def nothing(_picture: Any) -> None:

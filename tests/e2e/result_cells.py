@@ -12,6 +12,10 @@ from dataclasses import dataclass
 Size = tuple[int, int]
 
 
+# What only the environment of the extra `plots` has: cells that need any run there alone.
+PLOTS = {"altair", "bokeh", "plotly", "polars", "seaborn", "sklearn", "sympy", "tqdm"}
+
+
 @dataclass(frozen=True)
 class Cell:
     code: str
@@ -360,6 +364,10 @@ PICTURES = [
     pillow("PI.new('RGB', (60, 40), 'red')", (60, 40)),
     pillow("im = PI.new('L', (9, 8))", footer="im Image 9x8 L"),
     pillow("PI.new('RGBA', (6, 4)).show()", (6, 4)),
+    pillow(
+        "from PIL import ImageShow; type(ImageShow._viewers[0]).__name__",
+        text="Out: 'IPythonViewer'",
+    ),
     pillow("PI.new('CMYK', (61, 40))", (61, 40)),
     pillow("PI.new('1', (62, 40))", (62, 40)),
     pillow("PI.new('P', (63, 40))", (63, 40)),
@@ -447,6 +455,14 @@ CHARTS = [
         "make('LayoutDOM', 'bokeh.models', x=1)",
         None,
     ),
+    Cell(
+        "import os, subprocess, vivarium_kernel.plots as vp\nwith vp.browser_path('/bin/echo'):\n"
+        "    said = subprocess.check_output([os.environ['BROWSER_PATH'], 'a b'], text=True)\n"
+        "said, 'BROWSER_PATH' in os.environ",
+        r"Out: ('--no-zygote a b\n', False)",
+    ),
+    # As on a machine without Chrome, which kaleido starts.
+    Cell("import vivarium_kernel.plots as vp; vp.CHROMES = ()", needs=("plotly",)),
     Cell(
         "import plotly.graph_objects as go; pfig = go.Figure(go.Scatter(y=[1, 2])); pfig",
         None,
