@@ -20,50 +20,35 @@ MARKED = 26  # points of a line that each get a dot
 THIN = 500  # points of a line that is drawn finer
 
 
-@in_a_sentence
-def line_chart(
-    data: Any,
-    x: Any = None,
-    y: Any = None,
-    *,
-    title: str | None = None,
-    xlabel: str | None = None,
-    ylabel: str | None = None,
-    xscale: str | None = None,
-    yscale: str | None = None,
-    logx: bool = False,
-    logy: bool = False,
-    filename: str | None = None,
-) -> str:
-    """Draw lines over x; returns the name of the PNG file, which is shown with the result.
+Draw = Callable[[Any, X, list[Line]], list[Any]]
 
-    x: a column, by default the index.  y: one column or a list, by default all with numbers.
-    Scales: "linear", "log", "symlog".
+
+def over_x(name: str, doc: str, draw: Draw, arrange: Callable[[Plan], Plan]) -> Callable[..., str]:
+    """The charts whose rows have a place on an axis take the same, and are told apart by how
+    they draw it.
     """
-    plan = sorted_by_x(placed(make_plan(data, x, y)))
-    scales = scale_pair(xscale, yscale, logx, logy)
-    return chart(plan, words(plan, title, xlabel, ylabel), scales, draw_lines, filename)
 
+    def draw_chart(
+        data: Any,
+        x: Any = None,
+        y: Any = None,
+        *,
+        title: str | None = None,
+        xlabel: str | None = None,
+        ylabel: str | None = None,
+        xscale: str | None = None,
+        yscale: str | None = None,
+        logx: bool = False,
+        logy: bool = False,
+        filename: str | None = None,
+    ) -> str:
+        plan = arrange(placed(make_plan(data, x, y)))
+        scales = scale_pair(xscale, yscale, logx, logy)
+        return chart(plan, words(plan, title, xlabel, ylabel), scales, draw, filename)
 
-@in_a_sentence
-def scatter_chart(
-    data: Any,
-    x: Any = None,
-    y: Any = None,
-    *,
-    title: str | None = None,
-    xlabel: str | None = None,
-    ylabel: str | None = None,
-    xscale: str | None = None,
-    yscale: str | None = None,
-    logx: bool = False,
-    logy: bool = False,
-    filename: str | None = None,
-) -> str:
-    """Draw points; see line_chart."""
-    plan = placed(make_plan(data, x, y))
-    scales = scale_pair(xscale, yscale, logx, logy)
-    return chart(plan, words(plan, title, xlabel, ylabel), scales, draw_points, filename)
+    draw_chart.__name__ = draw_chart.__qualname__ = name
+    draw_chart.__doc__ = doc
+    return in_a_sentence(draw_chart)
 
 
 @in_a_sentence
@@ -122,7 +107,7 @@ def chart(
     plan: Plan,
     named: Words,
     scales: tuple[str, str],
-    draw: Callable[[Any, X, list[Line]], list[Any]],
+    draw: Draw,
     filename: str | None,
 ) -> str:
     with dress.dressed(texts_of(plan, named)):
@@ -140,7 +125,7 @@ def draw_over_x(
     plan: Plan,
     named: Words,
     scales: tuple[str, str],
-    draw: Callable[[Any, X, list[Line]], list[Any]],
+    draw: Draw,
 ) -> None:
     what = what_of(plan.lines)
     ticks.set_scale(axes.yaxis, scales[1], ticks.all_values(plan.lines), what)
@@ -236,3 +221,20 @@ def draw_points(axes: Any, x: X, lines: list[Line]) -> list[Any]:
         )
         for line, look in zip(lines, looks(lines), strict=True)
     ]
+
+
+def as_it_is(plan: Plan) -> Plan:
+    return plan
+
+
+line_chart = over_x(
+    "line_chart",
+    """Draw lines over x; returns the name of the PNG file, which is shown with the result.
+
+    x: a column, by default the index.  y: one column or a list, by default all with numbers.
+    Scales: "linear", "log", "symlog".
+    """,
+    draw_lines,
+    sorted_by_x,
+)
+scatter_chart = over_x("scatter_chart", "Draw points; see line_chart.", draw_points, as_it_is)

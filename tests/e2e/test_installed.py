@@ -16,7 +16,7 @@ FONTS = """
 from vivarium_charts import fontlist
 made, here = ({path.name for path in place.glob('fontlist-*.json')}
               for place in (fontlist.SHARED, fontlist.home_cache()))
-str(fontlist.SHARED), made <= here
+print(fontlist.SHARED, made <= here)
 """
 
 
@@ -37,7 +37,7 @@ def test_an_installed_daemon_draws_any_script(prefix: Path, start: type_of_start
     assert drawn.data["files"][0]["path"].endswith(".png")
     fonts = client.run(FONTS)
     shared = f"{prefix}/share/vivarium/pyside/vivarium_charts/fontlists"
-    assert fonts.data["result"] == str((shared, True)), fonts.text
+    assert fonts.data["stdout"] == f"{shared} True\n", fonts.text
 
 
 def test_what_is_installed_is_what_is_there(prefix: Path) -> None:
