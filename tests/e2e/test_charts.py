@@ -12,11 +12,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PYTHONS, require_python
+from conftest import PYTHONS, require_plots, require_python
 from harness import REPO, Daemon, png_size
 from kernel_process import KernelProcess
 
@@ -78,8 +79,13 @@ Look = dict[str, Any]
 def kernel(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KernelProcess]:
-    python = require_python(request.param)
-    with KernelProcess(str(python), tmp_path_factory.mktemp("charts")) as started:
+    with charting(require_python(request.param), tmp_path_factory.mktemp("charts")) as started:
+        yield started
+
+
+@contextmanager
+def charting(python: Path, place: Path) -> Iterator[KernelProcess]:
+    with KernelProcess(str(python), place) as started:
         result = started.run(PRELUDE)
         assert result.status == "ok", result.reply
         yield started
@@ -168,11 +174,17 @@ def test_what_a_chart_is_drawn_from(kernel: KernelProcess, data: str) -> None:
     assert look(kernel, f"line_chart({data})")["lines"] == [[1, 2, 3]]
 
 
-def test_polars(kernel: KernelProcess) -> None:
-    """Where it is installed; pyarrow is not needed."""
-    if kernel.run("import polars as pl").error:
-        pytest.skip("this interpreter has no polars")
-    setup = "df = pl.DataFrame({'d': ['2020-01', '2020-02'], 'v': ['1', 'NA'], 'w': [5, 6]})"
+def test_polars(tmp_path: Path) -> None:
+    """Without pyarrow."""
+    with charting(require_plots(), tmp_path) as kernel:
+        draw_polars(kernel)
+
+
+def draw_polars(kernel: KernelProcess) -> None:
+    setup = (
+        "import sys; sys.modules['pyarrow'] = None; import polars as pl\n"
+        "df = pl.DataFrame({'d': ['2020-01', '2020-02'], 'v': ['1', 'NA'], 'w': [5, 6]})"
+    )
     for frame in ("df", "df.lazy()"):
         seen = look(kernel, f"line_chart({frame}, x='d')", setup)
         assert (seen["legend"], seen["x"]) == (["v", "w"], ["2020-01", "2020-02"])

@@ -7,14 +7,13 @@ import re
 from typing import Any
 
 import pytest
-from conftest import PYTHONS, require_python, run_daemon
-from harness import REPO, Client, Daemon, Result, png_size
+from conftest import PYTHONS, require_plots, require_python, run_daemon
+from harness import Client, Daemon, Result, png_size
 from result_cells import GROUPS, PLOTS, Cell
 
-PYTHON_OF = {**PYTHONS, "plots": REPO / ".venv-plots" / "bin" / "python"}
 CELLS = [
     pytest.param(python, cell, id=f"{python}-{group}-{number}")
-    for python in PYTHON_OF
+    for python in [*PYTHONS, "plots"]
     for group, cells in GROUPS.items()
     for number, cell in enumerate(cells)
     if bool(PLOTS.intersection(cell.needs)) == (python == "plots")
@@ -23,11 +22,7 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    python = PYTHON_OF[request.param]
-    if request.param in PYTHONS:
-        require_python(request.param)
-    elif not python.exists():
-        pytest.skip(f"there is no {python}; `make test` makes it where PyPI can be reached")
+    python = require_plots() if request.param == "plots" else require_python(request.param)
     home = tmp_path_factory.mktemp(request.param)
     # Nothing is saved: that looks into objects in its own way, and is no part of this.
     env = {"VIVARIUM_PYTHON": str(python), "VIVARIUM_DURABILITY": "off"}
