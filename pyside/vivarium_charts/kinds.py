@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from matplotlib.collections import LineCollection
 
 from . import axes as ticks
 from . import dress
@@ -16,7 +17,9 @@ from .errors import ChartError, in_a_sentence
 from .plan import Line, Numbers, Plan, X, labels, make_plan, shared_places, sorted_by_x, what_of
 from .saving import save
 
+GREY_LOOK = {"color": dress.GREY, "linestyle": "-", "linewidth": 0.8, "zorder": 1.5}
 MARKED = 26  # points of a line that each get a dot
+HOST = 200  # lines, of which the grey ones are drawn in one piece, not one by one
 THIN = 500  # points of a line that is drawn finer
 
 
@@ -173,15 +176,36 @@ def looks(lines: list[Line]) -> list[dict[str, Any]]:
     chosen = sorted(picked(lines))
     if len(chosen) == len(lines):
         return [dress.look_of(at) for at in chosen]
-    grey = {"color": dress.GREY, "linestyle": "-", "linewidth": 0.8, "zorder": 1.5}
-    return [dress.look_of(chosen.index(at)) if at in chosen else grey for at in range(len(lines))]
+    return [
+        dress.look_of(chosen.index(at)) if at in chosen else GREY_LOOK for at in range(len(lines))
+    ]
 
 
 def draw_lines(axes: Any, x: X, lines: list[Line]) -> list[Any]:
+    host = draw_host(axes, x, lines) if len(lines) > HOST else None
     return [
-        draw_line(axes, x.at, line.values, look)
+        host
+        if host is not None and look["color"] == dress.GREY
+        else draw_line(axes, x.at, line.values, look)
         for line, look in zip(lines, looks(lines), strict=True)
     ]
+
+
+def grey_values(lines: list[Line]) -> Numbers:
+    chosen = picked(lines)
+    return np.array([line.values for at, line in enumerate(lines) if at not in chosen])
+
+
+def draw_host(axes: Any, x: X, lines: list[Line]) -> Any:
+    """All grey lines; one that has gaps is joined over them."""
+    pieces = []
+    for values in grey_values(lines):
+        there = ~np.isnan(values)
+        pieces.append(np.column_stack([x.at[there], values[there]]))
+    host = LineCollection(pieces, colors=dress.GREY, linewidths=0.8, zorder=1.5)
+    axes.add_collection(host)
+    axes.autoscale_view()
+    return host
 
 
 def draw_line(axes: Any, at: Numbers, values: Numbers, look: dict[str, Any]) -> Any:
@@ -209,16 +233,21 @@ def draw_line(axes: Any, at: Numbers, values: Numbers, look: dict[str, Any]) -> 
 def draw_points(axes: Any, x: X, lines: list[Line]) -> list[Any]:
     count = len(x.at) * len(lines)
     size, alpha = (34, 0.8) if count <= 200 else (16, 0.6) if count <= 2000 else (6, 0.4)
-    return [
-        axes.scatter(
-            x.at,
-            line.values,
-            s=size,
-            alpha=alpha,
-            color=look["color"],
-            linewidths=0,
-            zorder=look.get("zorder", 2),
+
+    def points(at: Numbers, values: Numbers, look: dict[str, Any]) -> Any:
+        order = look.get("zorder", 2)
+        return axes.scatter(
+            at, values, s=size, alpha=alpha, color=look["color"], linewidths=0, zorder=order
         )
+
+    host = None
+    if len(lines) > HOST:
+        grey = grey_values(lines)
+        host = points(np.tile(x.at, len(grey)), grey.ravel(), GREY_LOOK)
+    return [
+        host
+        if host is not None and look["color"] == dress.GREY
+        else points(x.at, line.values, look)
         for line, look in zip(lines, looks(lines), strict=True)
     ]
 

@@ -46,7 +46,7 @@ class Displays(DisplayFormatter):
         library = plots.library_of(type(obj))
         if library:
             return plots.bundle(library, obj, self.keeper), {}
-        with self.figures.shown(obj) as saved:
+        with self.figures.shown(obj) as saved, self.figures.sized(obj):
             data, metadata = super().format(obj, include=include, exclude=exclude)
         if saved:
             metadata["vivarium"] = {"saved": saved}

@@ -304,6 +304,15 @@ FRAMES = [
 FIGURES = [
     figure("", SHOWN, footer="fig Figure"),
     figure("plt.show()", SHOWN),
+    figure(
+        "plt.close(); plt.figure(figsize=(200, 100), dpi=100); plt.plot([1]); plt.show()",
+        (1280, 640),
+    ),
+    figure(
+        "plt.close(); big = plt.figure(figsize=(100, 200)); plt.plot([1]); display(big); plt.close(); big.dpi",
+        (640, 1280),
+        text="Out: 100.0",
+    ),
     figure("fig", SHOWN),
     figure("plt.close()"),
     figure("plt.figure(figsize=(2, 2), dpi=100); plt.plot([1]);", SHOWN, (200, 200)),

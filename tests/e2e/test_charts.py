@@ -193,6 +193,49 @@ def draw_polars(kernel: KernelProcess) -> None:
     assert kinds == ["polars.dataframe.frame", "[String, Float64, Int64]"]
 
 
+TOO_LARGE = {
+    "line_chart({'v': [np.inf, -np.inf, 1]})": "2 values of 'v', no numbers: 'inf (too large)',"
+    " '-inf (too large)'",
+    "line_chart([1e308, -1e308, 1])": "2 values of y, no numbers: '1e+308 (too large)',"
+    " '-1e+308 (too large)'",
+    "bar_chart({'a': 10**400, 'b': 1})": "1 value of y, no numbers: 'inf (too large)'",
+    "bar_chart({'a': '1e999', 'b': '1'})": "1 value of y, no numbers: 'inf (too large)'",
+}
+
+
+@pytest.mark.parametrize("call", TOO_LARGE)
+def test_what_is_too_large_to_draw_is_left_out_and_said(kernel: KernelProcess, call: str) -> None:
+    assert look(kernel, call)["said"] == "left out " + TOO_LARGE[call]
+
+
+def test_very_many_bars_are_drawn_in_one_piece(kernel: KernelProcess) -> None:
+    """One by one they would take a minute."""
+    for how, value_at in (("horizontal=False", 1), ("horizontal=True", 0)):
+        paths = value(
+            kernel,
+            "df = pd.DataFrame({'a': np.arange(5000.), 'b': -1.0, 'c': np.nan})\n"
+            f"bar_chart(df, {how})",
+            "[[p.vertices.tolist() for p in c.get_paths()] for c in seen[-1].axes[0].collections]",
+        )
+        assert [len(bars) for bars in paths] == [5000, 5000, 0]
+        tops = [[max(abs(corner[value_at]) for corner in bar) for bar in bars] for bars in paths]
+        assert tops[0] == [float(row) for row in range(5000)]
+        assert set(tops[1]) == {1.0}
+
+
+@pytest.mark.parametrize(("draw", "pieces"), [("line_chart", 1), ("scatter_chart", 10)])
+def test_a_host_of_lines_is_grey_in_one_piece(
+    kernel: KernelProcess, draw: str, pieces: int
+) -> None:
+    setup = "df = pd.DataFrame(np.arange(900.).reshape(3, 300)); df.iloc[1, 0] = np.nan"
+    seen = look(kernel, f"{draw}(df)", setup)
+    assert seen["legend"][0] == "299"
+    assert seen["legend"][-1] == "291 others"
+    assert (len(seen["lines"]), len(seen["points"])) == (10 - pieces if pieces == 1 else 0, pieces)
+    expression = "[len(c.get_paths()) for c in seen[-1].axes[0].collections][0]"
+    assert value(kernel, "", expression) == (291 if pieces == 1 else 1)
+
+
 def test_names_that_come_twice_and_names_of_levels(kernel: KernelProcess) -> None:
     twice = "pd.DataFrame([[1, 2, 3]], columns=['a', 'a', 'b'])"
     assert look(kernel, f"bar_chart({twice})")["legend"] == ["a", "a", "b"]
@@ -220,6 +263,13 @@ ERRORS = {
     " str",
     "line_chart(np.zeros((2, 2, 2)))": "a chart is drawn from rows and columns, not from 3"
     " dimensions",
+    "bar_chart([1j])": "no column of numbers to draw; there are: (no name)",
+    "bar_chart(np.zeros((2, 1000)))": "1,000 columns cannot stand side by side; name some as y, or"
+    " turn the table",
+    "line_chart(df, filename='/proc/x.png')": "the picture cannot be written as '/proc/x.png': No"
+    " such file or directory",
+    "line_chart(df, filename='a\\0b')": "the picture cannot be written as 'a\\x00b': embedded null"
+    " byte",
     "clean_numeric(df, ['DE'])": "no column 'DE'; there are: year, de, fr, note; did you mean"
     " 'de'?",
 }
