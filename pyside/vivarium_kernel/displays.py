@@ -159,7 +159,9 @@ def text(data: Bundle, keeper: Keeper) -> Bundle:
     if "application/json" in data:
         return {PLAIN: json.dumps(data["application/json"], indent=2, ensure_ascii=False)}
     if "text/html" in data:
-        return {PLAIN: page(str(data["text/html"]), keeper)}
+        words = page(str(data["text/html"]), keeper)
+        # One without words says less than the object's name, unless HTML is all it is.
+        return {PLAIN: words} if words or "<IPython." in str(data.get(PLAIN)) else {}
     if "application/javascript" in data:
         return {PLAIN: "(JavaScript, which nothing runs here)"}
     if PLAIN in data or not data:

@@ -181,6 +181,13 @@ TEXTS = [
     rich("HTML('<style>b{}</style><script>var a = 1</script>seen')", "Out: seen", lacks=("var a",)),
     rich("HTML('<pre>  a\\n    b</pre>')", "Out:\n  a\n    b"),
     rich("HTML('line<br>break<hr>')", "Out:\nline\nbreak\n---"),
+    rich("HTML('<style>b{}</style>')"),
+    Cell(
+        "class Bold:\n    def _repr_html_(self): return '<b></b>'\nBold()",
+        None,
+        has=("Out: <__main__.Bold at",),
+    ),
+    rich("display({'image/png': '!'}, raw=True)", "Picture 1 is not shown: not a PNG file."),
     rich(
         'HTML(\'<img alt="a cat" src="data:image/png;base64,AAAA">\')',
         "Out: [image: a cat]",
@@ -373,6 +380,7 @@ PICTURES = [
     pillow("PI.new('RGB', (60, 40), 'red')", (60, 40)),
     pillow("im = PI.new('L', (9, 8))", footer="im Image 9x8 L"),
     pillow("PI.new('RGBA', (6, 4)).show()", (6, 4)),
+    pillow("PI.new('P', (9000, 100))", (1280, 14)),
     pillow(
         "from PIL import ImageShow; type(ImageShow._viewers[0]).__name__",
         text="Out: 'IPythonViewer'",
