@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/image.h"
 
+#include <assert.h>
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
@@ -266,6 +267,7 @@ static int scaled(const struct pixels *from, unsigned side, struct pixels *out,
 {
 	unsigned longer = longer_side(from);
 
+	assert(longer); /* neither reader takes a picture without pixels */
 	out->width = in_proportion(from->width, side, longer);
 	out->height = in_proportion(from->height, side, longer);
 	out->channels = from->channels - is_opaque(from);
