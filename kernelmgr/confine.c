@@ -235,7 +235,24 @@ static void enter(struct sock_fprog filter)
 		fail("enter the filter of system calls");
 }
 
-static void enter_filters(const struct plan *plan)
+/* That the supervisor is asked can be waited for in two ways: where it is known, a
+ * signal does not end a connect() that the supervisor has begun. */
+static int enter_guarded(void)
+{
+	struct sock_fprog filter = FILTER(guarded);
+	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+	long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			  flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
+
+	if (fd < 0 && errno == EINVAL) /* before Linux 5.19 */
+		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+	if (fd < 0)
+		fail("guard connect()");
+	return (int)fd;
+}
+
+/* Returns the listener of "guarded", or -1. */
+static int enter_filters(const struct plan *plan)
 {
 	enter(FILTER(never));
 	if (plan->tier != 'U' &&
@@ -245,20 +262,26 @@ static void enter_filters(const struct plan *plan)
 	      : !plan->no_internet ? FILTER(shared)
 	      : plan->port         ? FILTER(proxied)
 				   : FILTER(offline));
+	return plan->guard ? enter_guarded() : -1;
 }
 
-void confine(const struct plan *plan)
+void confine_rights(const struct plan *plan)
 {
-	if (plan->tier == '0')
-		return;
-	drop_bounding_set();
 	if (plan->become)
 		become(plan);
 	drop_capabilities();
+}
+
+int confine(const struct plan *plan)
+{
+	if (plan->tier == '0')
+		return -1;
+	drop_bounding_set();
+	confine_rights(plan);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fail("set no_new_privs");
 	enter_landlock(plan);
-	enter_filters(plan);
+	return enter_filters(plan);
 }
 
 /* ---- limits ---- */

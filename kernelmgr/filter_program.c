@@ -7,8 +7,9 @@
  * older Linux.  Four filters: "private" behind namespaces; "shared" without them, where
  * watching files must be refused too; "proxied" like shared, with no internet sockets
  * but TCP, whose ports Landlock rules; "offline" like shared, with no internet sockets.
- * Two more hold on top of one of these and refuse single uses of what it allows:
- * "never", and "set_id" where files are the daemon's on the disk.
+ * More hold on top of one of these and refuse single uses of what it allows: "never",
+ * "set_id" where files are the daemon's on the disk, and "guarded", which leaves
+ * connect() to the supervisor (guard.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +36,7 @@ enum {
 	TCP_NUMBER = 6,
 	PROTOCOL_MAX = 17, /* UDP; MPTCP is far above */
 	IO_PRIORITY_OF_PROCESS = 1,
+	API_WITH_NOTICES = 5, /* of libseccomp */
 };
 
 enum internet { ALL, TCP_ONLY, NONE };
@@ -352,6 +354,21 @@ static void add_set_id(void)
 	}
 }
 
+/* A send of these names whom it goes to each time, so that there is nothing to guard;
+ * Linux takes the one for the other. */
+static void add_guarded(void)
+{
+	static const char *const makers[] = {"socket", "socketpair"};
+	static const int types[] = {SOCK_DGRAM, SOCK_RAW};
+
+	must(seccomp_rule_add(context, SCMP_ACT_NOTIFY, number("connect"), 0),
+	     "connect");
+	for (size_t i = 0; i < 4; i++)
+		RULE(no, makers[i / 2], INT_IS(0, AF_UNIX),
+		     SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE,
+			     (scmp_datum_t)types[i % 2]));
+}
+
 /* ---- output ---- */
 
 static void begin(uint32_t otherwise)
@@ -389,6 +406,8 @@ int main(int argc, char **argv)
 
 	FILE *out = argc > 2 ? fopen(argv[2], "w") : NULL;
 
+	/* It is another machine that has to know all actions. */
+	must(seccomp_api_set(API_WITH_NOTICES), "know of notices");
 	must(list ? 0 : -ENOENT, "list of calls");
 	must(out ? 0 : -ENOENT, "file to write");
 	fputs("#include <stdint.h>\n", out);
@@ -410,6 +429,9 @@ int main(int argc, char **argv)
 	begin(SCMP_ACT_ALLOW);
 	add_set_id();
 	print("set_id", out);
+	begin(SCMP_ACT_ALLOW);
+	add_guarded();
+	print("guarded", out);
 	fclose(list);
 	must(fclose(out) ? -errno : 0, "write");
 	return 0;

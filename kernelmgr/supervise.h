@@ -27,8 +27,11 @@ int confine_clone(const struct plan *plan);
 /* In it, first of all: its ids and its network. */
 void confine_begin(const struct plan *plan);
 /* Gives up for good what is not needed: ids, capabilities, new privileges; then
- * Landlock and the filter.  For this process and whatever it starts. */
-void confine(const struct plan *plan);
+ * Landlock and the filter.  For this process and whatever it starts.  Returns the
+ * listener of the guarded calls (guard.h), or -1. */
+int confine(const struct plan *plan);
+/* Of these only the ids and capabilities. */
+void confine_rights(const struct plan *plan);
 void confine_limits(const struct plan *plan);
 /* While the machine can be seen: puts this process, and whatever it starts, into the
  * control groups of the plan, and makes it the first to go when memory is short. */

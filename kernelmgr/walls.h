@@ -37,6 +37,7 @@ struct walls { /* decided once */
 	const struct launch_paths *paths;
 	char tier;
 	bool become;           /* kernels are somebody else: tier U, and N as root */
+	bool guard;            /* they connect through their supervisor: U and L */
 	struct owners *owners; /* tier U */
 	enum network network;
 	struct proxy proxy;      /* with NETWORK_PROXY */
