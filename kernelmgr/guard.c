@@ -167,8 +167,6 @@ static int open_thread(pid_t thread)
 			    0);
 }
 
-/* Here and not in the process that connects: where only those above may look into a
- * process (Yama), this one may. */
 static int copy_call(struct guard_call *out, const struct seccomp_notif *notice)
 {
 	int fd = (int)notice->data.args[0], size = (int)notice->data.args[2];
@@ -205,17 +203,42 @@ static bool is_waited_for(const struct guard *self, uint64_t id)
 	return ioctl(self->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-static void begin(struct guard *self, uint64_t id, const struct guard_call *call)
+/* While its caller waits, its number is nobody else's: all was the caller's. */
+static int copy_waiting(const struct guard *self, const struct seccomp_notif *notice,
+			struct guard_call *out)
+{
+	int why = copy_call(out, notice);
+
+	return why || is_waited_for(self, notice->id) ? why : ESRCH;
+}
+
+static _Noreturn void do_job(const struct guard *self,
+			     const struct seccomp_notif *notice,
+			     struct guard_call *call, pid_t supervisor)
+{
+	confine_rights(self->plan);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of ids clears it */
+	if (getppid() != supervisor)
+		_exit(ESRCH);
+	int why = call->socket < 0 ? copy_waiting(self, notice, call) : 0;
+	_exit(why ? why : guard_connect(self, call));
+}
+
+static void begin(struct guard *self, const struct seccomp_notif *notice,
+		  struct guard_call *call)
 {
 	pid_t supervisor = getpid(), pid = fork();
 
 	if (pid == 0)
-		guard_connect(self, call, supervisor);
+		do_job(self, notice, call, supervisor);
 	if (pid < 0)
-		answer(self, id, errno);
+		answer(self, notice->id, errno);
 	else
-		self->jobs[self->job_count++] = (struct guard_job){
-		    .pid = pid, .caller = call->caller, .id = id, .begun_us = now_us()};
+		self->jobs[self->job_count++] =
+		    (struct guard_job){.pid = pid,
+				       .caller = call->caller,
+				       .id = notice->id,
+				       .begun_us = now_us()};
 }
 
 void guard_take(struct guard *self, short events)
@@ -230,12 +253,13 @@ void guard_take(struct guard *self, short events)
 		return; /* the caller is gone */
 	self->due_us = (self->due_us > now ? self->due_us : now) + GUARD_STEP_US;
 	struct guard_call call = {.socket = -1, .cwd = -1, .caller = (pid_t)notice.pid};
-	int why = copy_call(&call, &notice);
-	/* While it waits, its number is nobody else's: all was the caller's. */
-	if (why)
+	/* Here, since where only those above may look into a process (Yama), this one
+	 * may.  In tier U it may need to be the kernel's user for that. */
+	int why = copy_waiting(self, &notice, &call);
+	if (why && !(why == EPERM && self->plan->become))
 		answer(self, notice.id, why);
-	else if (is_waited_for(self, notice.id))
-		begin(self, notice.id, &call);
+	else
+		begin(self, &notice, &call);
 	shut(&call.socket);
 	shut(&call.cwd);
 }
@@ -276,7 +300,9 @@ void guard_look(struct guard *self)
 		    (is_waited_for(self, job->id) &&
 		     !(has_signal(job->caller) && is_in_connect(job->pid))))
 			continue;
+		act_as_kernel(self->plan, true);
 		job->killed = kill(job->pid, SIGKILL) == 0;
+		act_as_kernel(self->plan, false);
 	}
 }
 

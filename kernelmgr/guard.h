@@ -84,8 +84,8 @@ void guard_look(struct guard *self);
 /* A child has ended: if it connected, its caller is answered. */
 void guard_ended(struct guard *self, pid_t pid, int status);
 
-/* guard_connect.c.  The process that connects. */
-_Noreturn void guard_connect(const struct guard *self, const struct guard_call *call,
-			     pid_t supervisor);
+/* guard_connect.c.  In a process of its own with the kernel's rights: returns what the
+ * caller gets. */
+int guard_connect(const struct guard *self, const struct guard_call *call);
 
 #endif

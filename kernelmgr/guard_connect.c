@@ -2,15 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "kernelmgr/guard.h"
 #include "kernelmgr/landlock.h"
-#include "kernelmgr/supervise.h"
 
 enum { PATH_AT = offsetof(struct sockaddr_un, sun_path) };
 
@@ -105,17 +102,12 @@ static int reach_other(const struct guard *self, const struct guard_call *call)
 }
 
 /* By what the socket is, and not the address: only a UNIX socket looks for a path. */
-void guard_connect(const struct guard *self, const struct guard_call *call,
-		   pid_t supervisor)
+int guard_connect(const struct guard *self, const struct guard_call *call)
 {
 	int family;
 	socklen_t size = sizeof family;
 
-	confine_rights(self->plan);
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of ids clears it */
-	if (getppid() != supervisor)
-		_exit(ESRCH);
 	if (getsockopt(call->socket, SOL_SOCKET, SO_DOMAIN, &family, &size) < 0)
-		_exit(errno);
-	_exit(family == AF_UNIX ? reach_unix(self, call) : reach_other(self, call));
+		return errno;
+	return family == AF_UNIX ? reach_unix(self, call) : reach_other(self, call);
 }

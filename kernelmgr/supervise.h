@@ -12,6 +12,10 @@ void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Tells "failed WORDS: " with the text of errno, and ends this process. */
 _Noreturn void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Tier U: signals to the kernel and its own need its id or a capability, files of the
+ * daemon the daemon's.  As the real id stays, the kernel may never signal us. */
+void act_as_kernel(const struct plan *plan, bool on);
+
 /* rootfs.c.  All of these fail() rather than return. */
 /* Before the namespaces are made, where the kernel runs as somebody else: what belongs
  * to the owner of a directory that it gets shall belong to it there. */

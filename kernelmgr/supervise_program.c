@@ -129,9 +129,7 @@ static pid_t start(const struct plan *plan, struct guard *guard, char *const arg
 	return pid;
 }
 
-/* Tier U: signals to the kernel need its id or a capability, files of the daemon the
- * daemon's.  As the real id stays, the kernel may never signal us. */
-static void act_as_kernel(const struct plan *plan, bool on)
+void act_as_kernel(const struct plan *plan, bool on)
 {
 	if (plan->tier == 'U' &&
 	    setresuid((uid_t)-1, on ? plan->uid : getuid(), (uid_t)-1) < 0)

@@ -73,10 +73,12 @@ static int run(const struct walls *self, char *const env[], const char *dir,
 	loop_timer_stop(&attempt.deadline);
 	if (walls_run_result(&run, &status, err) < 0)
 		return -1;
-	return status == 0 ? 0
-			   : err_set(err, ERR_CONFIG,
-				     "Python does not start behind it (wait status %d)",
-				     status);
+	if (status == 0)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       self->guard ? "no connection can be made there (wait status %d)"
+				   : "Python does not start behind it (wait status %d)",
+		       status);
 }
 
 static int make_dir(char out[PATH_MAX], const char *above, const char *name,
