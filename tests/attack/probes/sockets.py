@@ -118,7 +118,6 @@ def my_listener(path: str) -> Iterator[None]:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(100)
-        listener.settimeout(WAIT_S)
 
         def serve() -> None:
             try:
