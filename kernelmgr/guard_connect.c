@@ -2,8 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kernelmgr/guard.h"
@@ -27,22 +30,39 @@ static bool place_of(int fd, char out[PATH_MAX])
 	return len > 0;
 }
 
-/* The kernel can move nothing of others below a directory of its own, nor a link to
- * it: Landlock keeps it from both. */
-static bool is_own(const struct guard *self, int place)
+/* The same file, opened from a directory of the kernel's downwards, over no link: where
+ * it is said to lie is no proof, as a path may lead into another mount namespace.  The
+ * kernel can move nothing of others down there: Landlock keeps it from that. */
+static int open_below(int directory, int place)
 {
-	char path[PATH_MAX], own[PATH_MAX];
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					  RESOLVE_NO_MAGICLINKS};
+	char path[PATH_MAX], above[PATH_MAX];
 
-	if (!place_of(place, path))
-		return false;
-	for (size_t i = 0; i < self->own_count; i++) {
-		if (!place_of(self->own[i], own))
-			continue;
-		size_t len = strlen(own);
-		if (strncmp(path, own, len) == 0 && path[len] == '/')
-			return true;
-	}
-	return false;
+	if (!place_of(place, path) || !place_of(directory, above))
+		return -1;
+	size_t len = strlen(above);
+	if (strncmp(path, above, len) != 0 || path[len] != '/')
+		return -1;
+	return (int)syscall(SYS_openat2, directory, path + len + 1, &how, sizeof how);
+}
+
+static bool is_same(int a, int b)
+{
+	struct stat of_a, of_b;
+
+	return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 &&
+	       of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+static int open_own(const struct guard *self, int place)
+{
+	int fd = -1;
+
+	for (size_t i = 0; i < self->own_count && fd < 0; i++)
+		fd = open_below(self->own[i], place);
+	return fd >= 0 && is_same(fd, place) ? fd : -1;
 }
 
 /* As the caller sees it: its /proc/self is not ours. */
@@ -65,7 +85,8 @@ static void copy_path(char out[PATH_MAX], const struct guard_call *call)
 	snprintf(out, PATH_MAX, "%.*s", len, path);
 }
 
-/* What is found by the path is held, judged, and connected to by its descriptor. */
+/* What the path leads to is found, opened from above, and connected to by its
+ * descriptor: what is judged is what is reached. */
 static int reach_path(const struct guard *self, const struct guard_call *call)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -75,9 +96,10 @@ static int reach_path(const struct guard *self, const struct guard_call *call)
 	int place = openat(call->cwd, path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return errno;
-	if (!is_own(self, place))
+	int own = open_own(self, place);
+	if (own < 0)
 		return EACCES;
-	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d", place);
+	snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d", own);
 	return reach(call->socket, &to, sizeof to);
 }
 
@@ -85,6 +107,8 @@ static int reach_unix(const struct guard *self, const struct guard_call *call)
 {
 	bool named = call->to.any.sa_family == AF_UNIX && call->size > PATH_AT;
 
+	if (call->size > sizeof call->to.unix_path)
+		return EINVAL;
 	if (named && call->to.unix_path.sun_path[0])
 		return reach_path(self, call);
 	if (named && landlock_abi() < LANDLOCK_ABI_NAMES)

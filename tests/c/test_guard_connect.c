@@ -4,6 +4,8 @@
 #include "kernelmgr/guard_connect.c"
 
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -61,7 +63,7 @@ static int reached(const void *text, size_t size, const char *cwd)
 				  .size = (socklen_t)(PATH_AT + size)};
 
 	call.to.any.sa_family = AF_UNIX;
-	memcpy(call.to.unix_path.sun_path, text, size);
+	memcpy((char *)&call.to + PATH_AT, text, size);
 	int why = guard_connect(&guard, &call);
 	close(call.socket);
 	close(call.cwd);
@@ -109,16 +111,53 @@ CASE(the_directory_is_known_by_itself_and_not_by_its_name)
 	assert_int_equal(rename("moved", "own"), 0);
 }
 
+/* In another mount namespace another directory has the name of the kernel's own. */
+static int with_another_view(const char *hidden)
+{
+	int ready[2], over[2];
+	char path[64], byte = 0;
+
+	if (pipe(ready) < 0 || pipe(over) < 0)
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(over[1]);
+		byte = unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) == 0 &&
+		       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+		       mount(hidden, "own", NULL, MS_BIND, NULL) == 0;
+		_exit(write(ready[1], &byte, 1) == 1 && read(over[0], &byte, 1));
+	}
+	close(ready[1]);
+	close(over[0]);
+	bool made = read(ready[0], &byte, 1) == 1 && byte;
+	snprintf(path, sizeof path, "/proc/%d/cwd/own/s", (int)pid);
+	int why = made ? reached_path(path) : -1;
+	close(over[1]);
+	close(ready[0]);
+	waitpid(pid, NULL, 0);
+	return why;
+}
+
+CASE(another_view_of_the_machine_helps_nobody)
+{
+	int why = with_another_view("own-not");
+
+	if (why < 0)
+		skip(); /* no such view may be made here */
+	assert_int_equal(why, EACCES);
+}
+
 CASE(errors_are_those_of_connect)
 {
-	char longest[108];
+	char longest[109];
 	struct guard_call call = {.socket = guard.own[0]};
 
 	memset(longest, 'x', sizeof longest);
 	assert_int_equal(reached_path("nowhere"), ENOENT);
 	assert_int_equal(reached_path("own/s/below"), ENOTDIR);
 	assert_int_equal(reached_path("loop"), ELOOP);
-	assert_int_equal(reached(longest, sizeof longest, "."), ENOENT);
+	assert_int_equal(reached(longest, sizeof longest - 1, "."), ENOENT);
+	assert_int_equal(reached(longest, sizeof longest, "."), EINVAL);
 	assert_int_equal(reached("", 0, "."), EINVAL);
 	close(open("own/file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	assert_int_equal(reached_path("own/file"), ECONNREFUSED);
@@ -234,6 +273,7 @@ int main(void)
 	    cmocka_unit_test(own_sockets_are_reached_by_every_path),
 	    cmocka_unit_test(others_are_not),
 	    cmocka_unit_test(the_directory_is_known_by_itself_and_not_by_its_name),
+	    cmocka_unit_test(another_view_of_the_machine_helps_nobody),
 	    cmocka_unit_test(errors_are_those_of_connect),
 	    cmocka_unit_test(abstract_names_are_its_own_or_refused),
 	    cmocka_unit_test(ports_are_those_of_the_plan),
