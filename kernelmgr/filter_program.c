@@ -247,6 +247,8 @@ static void add_sockets(const struct filter *filter)
 	} sends[] = {{"sendto", 3}, {"sendmsg", 2}, {"sendmmsg", 3}};
 
 	RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+	RULE(yes, "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+	RULE(SCMP_ACT_ERRNO(EAFNOSUPPORT), "socketpair", SCMP_A0(SCMP_CMP_NE, AF_UNIX));
 	/* libzmq and getaddrinfo() ask for the interfaces' addresses, and libzmq aborts
 	 * when it may not. */
 	RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_EQ, 0));
