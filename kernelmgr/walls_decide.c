@@ -158,6 +158,41 @@ static bool is_real_root(void)
 	return geteuid() == 0 && idmap_find(0, &all) && all.count == UINT_MAX;
 }
 
+/* The first directory above path that other users may not pass; false if there is none.
+ */
+static bool find_closed(const char *path, char out[PATH_MAX])
+{
+	struct stat st;
+
+	for (size_t len = 1; path[len]; len++) {
+		if (path[len] != '/')
+			continue;
+		snprintf(out, PATH_MAX, "%.*s", (int)len, path);
+		if (stat(out, &st) == 0 && !(st.st_mode & S_IXOTH))
+			return true;
+	}
+	return false;
+}
+
+/* Tier U has failed: the reason mostly is one that the system does not name. */
+static void explain_closed(const struct walls *self, const char *runtime_dir,
+			   const char *state_dir, struct err *err)
+{
+	const char *const needed[] = {self->config->workdir, state_dir, runtime_dir,
+				      self->paths->python, self->paths->pyside};
+	char real[PATH_MAX], closed[PATH_MAX];
+
+	for (size_t i = 0; i < COUNT_OF(needed); i++) {
+		config_real_path(real, needed[i]);
+		if (!find_closed(real, closed))
+			continue;
+		(void)err_set(err, ERR_CONFIG,
+			      "other users may not pass %.90s: chmod o+x %.90s", closed,
+			      closed);
+		return;
+	}
+}
+
 struct candidate {
 	char tier;
 	bool become, guard;
@@ -177,7 +212,10 @@ static int try_candidate(struct walls *self, const struct candidate *candidate,
 	if (network_fits(self, err) < 0 || write_names(self, "passwd", err) < 0 ||
 	    write_names(self, "group", err) < 0)
 		return -1;
-	return try_walls(self, env, runtime_dir, state_dir, err);
+	int rc = try_walls(self, env, runtime_dir, state_dir, err);
+	if (rc < 0 && self->tier == 'U' && err->kind == ERR_CONFIG)
+		explain_closed(self, runtime_dir, state_dir, err);
+	return rc;
 }
 
 static bool is_asked(int64_t asked, char tier)
@@ -232,11 +270,14 @@ static int find_tier(struct walls *self, char *const env[], const char *runtime_
 	    {.tier = 'L', .guard = true},
 	    {.tier = 'L'},
 	};
+	size_t mark = 0; /* of why, before this tier */
 	struct err err;
 
 	for (size_t i = 0; i < COUNT_OF(candidates); i++) {
 		const struct candidate *candidate = &candidates[i];
 
+		if (candidate->tier == 'N' || candidate->guard)
+			mark = strlen(self->why);
 		if (!is_worth_it(self, candidate))
 			continue;
 		if (try_candidate(self, candidate, env, runtime_dir, state_dir, &err) ==
@@ -247,6 +288,7 @@ static int find_tier(struct walls *self, char *const env[], const char *runtime_
 			*out = err;
 			return err_wrap(out, "try tier %c", candidate->tier);
 		}
+		self->why[mark] = '\0'; /* the guard was not to blame */
 		note_failure(self, candidate, &err);
 	}
 	self->tier = '0';

@@ -308,6 +308,20 @@ def test_a_tier_that_cannot_be_had_is_refused(tmp_path: Path) -> None:
     assert "no  walls: VIVARIUM_WALLS cannot be kept here: tier N: " in ended.stdout
 
 
+@as_root
+def test_a_closed_directory_that_hinders_is_named() -> None:
+    with tempfile.TemporaryDirectory(prefix="vw") as closed:  # 0700
+        home = Path(closed) / "home"
+        home.mkdir(mode=0o755)
+        env = bare_env(home, VIVARIUM_PYTHON=str(any_python()), VIVARIUM_WALLS="require:U")
+        ended = run_program("--check", env=env, cwd=home)
+        words = f"kept here: tier U: other users may not pass {closed}: chmod o+x {closed}"
+        assert words in ended.stdout
+        Path(closed).chmod(0o711)
+        ended = run_program("--check", env=env, cwd=home)
+        assert ended.returncode == 0, ended.stdout
+
+
 def test_check_says_which(build: type_of_build, tmp_path: Path, tier: str) -> None:
     env = bare_env(
         tmp_path,
