@@ -5,8 +5,8 @@
  *
  *   N  namespaces (user, mount, pid, ipc, uts, cgroup, and net unless the network is
  *      the machine's) with a root of their own; Landlock; a filter of system calls
- *   U  a user id per workspace; Landlock; a filter
- *   L  Landlock; a filter
+ *   U  a user id per workspace; Landlock; a filter; guarded sockets (guard.h)
+ *   L  Landlock; a filter; guarded sockets
  *   0  nothing
  *
  * SPDX-License-Identifier: MIT
