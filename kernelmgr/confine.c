@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernelmgr/guard.h"
 #include "kernelmgr/landlock.h"
 #include "kernelmgr/supervise.h"
 
@@ -235,17 +236,11 @@ static void enter(struct sock_fprog filter)
 		fail("enter the filter of system calls");
 }
 
-/* That the supervisor is asked can be waited for in two ways: where it is known, a
- * signal does not end a connect() that the supervisor has begun. */
 static int enter_guarded(void)
 {
 	struct sock_fprog filter = FILTER(guarded);
-	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-			  flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
+	long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, guard_flags(), &filter);
 
-	if (fd < 0 && errno == EINVAL) /* before Linux 5.19 */
-		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
 	if (fd < 0)
 		fail("guard connect()");
 	return (int)fd;

@@ -71,12 +71,25 @@ static void open_ports(struct guard *self)
 		fail("begin Landlock rules for ports");
 }
 
+unsigned long guard_flags(void)
+{
+	const unsigned long some = SECCOMP_FILTER_FLAG_NEW_LISTENER,
+			    all = some | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+
+	/* Flags are looked at before the program, which is nowhere. */
+	syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, all, NULL);
+	return errno == EFAULT ? all : some;
+}
+
 void guard_begin(struct guard *out, const struct plan *plan)
 {
 	*out = (struct guard){
 	    .plan = plan, .listener = -1, .passing = {-1, -1}, .ports = -1};
 	if (!plan->guard)
 		return;
+	out->look_ms = guard_flags() & SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+			   ? GUARD_LOOK_MS
+			   : GUARD_LOOK_SOON_MS;
 	open_own(out);
 	open_ports(out);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || landlock_keep_names() < 0)
@@ -290,13 +303,13 @@ void guard_look(struct guard *self)
 {
 	int64_t now = now_us();
 
-	if (now - self->looked_us < GUARD_LOOK_MS * 1000)
+	if (now - self->looked_us < self->look_ms * 1000)
 		return;
 	self->looked_us = now;
 	for (size_t i = 0; i < self->job_count; i++) {
 		struct guard_job *job = &self->jobs[i];
 
-		if (job->killed || now - job->begun_us < GUARD_LOOK_MS * 1000 ||
+		if (job->killed || now - job->begun_us < self->look_ms * 1000 ||
 		    (is_waited_for(self, job->id) &&
 		     !(has_signal(job->caller) && is_in_connect(job->pid))))
 			continue;
@@ -338,7 +351,7 @@ int guard_fd(const struct guard *self)
 int guard_wait_ms(const struct guard *self)
 {
 	int64_t early = self->listener < 0 ? 0 : early_us(self);
-	int wait = self->job_count ? GUARD_LOOK_MS : -1;
+	int wait = self->job_count ? self->look_ms : -1;
 
 	if (early > 0 && self->job_count < GUARD_AT_ONCE &&
 	    (wait < 0 || early / 1000 < wait))

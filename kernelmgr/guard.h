@@ -27,12 +27,13 @@
 #include "kernelmgr/plan.h"
 
 enum {
-	GUARD_AT_ONCE = 64,  /* connections under way; others wait their turn */
-	GUARD_STEP_US = 500, /* one in such a time: it costs the supervisor more than
-				the kernel, whose control group does not pay it */
-	GUARD_BURST = 500,   /* may come early */
-	GUARD_OWN_MAX = 16,  /* directories */
-	GUARD_LOOK_MS = 50,  /* how often it is seen whether a caller still waits */
+	GUARD_AT_ONCE = 64,     /* connections under way; others wait their turn */
+	GUARD_STEP_US = 500,    /* one in such a time: it costs the supervisor more than
+				   the kernel, whose control group does not pay it */
+	GUARD_BURST = 500,      /* may come early */
+	GUARD_OWN_MAX = 16,     /* directories */
+	GUARD_LOOK_SOON_MS = 5, /* where signals end a call unseen: before Linux 5.19 */
+	GUARD_LOOK_MS = 50,     /* how often it is seen whether a caller still waits */
 };
 
 struct guard_job { /* a process that connects */
@@ -53,6 +54,7 @@ struct guard {
 	size_t job_count;
 	int64_t due_us; /* of the next one, if none came early */
 	int64_t looked_us;
+	int look_ms;
 };
 
 struct guard_call { /* a connect(): all of it is a copy of our own */
@@ -67,6 +69,8 @@ struct guard_call { /* a connect(): all of it is a copy of our own */
 	} to;
 };
 
+/* With which the filter is entered. */
+unsigned long guard_flags(void);
 /* In the supervisor, before the kernel's process is there. */
 void guard_begin(struct guard *out, const struct plan *plan);
 /* In the kernel's process: what confine() returned goes to the supervisor. */
