@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -356,13 +357,17 @@ static void add_set_id(void)
 	}
 }
 
-/* A send of these names whom it goes to each time, so that there is nothing to guard;
- * Linux takes the one for the other. */
 static void add_guarded(void)
 {
 	static const char *const makers[] = {"socket", "socketpair"};
+	/* A send of these names whom it goes to each time, so that there is nothing to
+	 * guard; Linux takes the one for the other. */
 	static const int types[] = {SOCK_DGRAM, SOCK_RAW};
 
+	/* Once the supervisor is gone, what it leaves could let its calls through by a
+	 * listener of its own: the newest is asked, and no other. */
+	RULE(SCMP_ACT_ERRNO(EBUSY), "seccomp",
+	     HAS(1, SECCOMP_FILTER_FLAG_NEW_LISTENER));
 	must(seccomp_rule_add(context, SCMP_ACT_NOTIFY, number("connect"), 0),
 	     "connect");
 	for (size_t i = 0; i < 4; i++)

@@ -432,6 +432,21 @@ def test_abstract_names_of_its_own(build: type_of_build, tier: str) -> None:
     assert result.data["stdout"] == ("EPERM\n" if unknown else "connected\n")
 
 
+@x86_64
+def test_a_kernel_gets_no_listener_of_its_own(build: type_of_build, tier: str) -> None:
+    """By which what is left when its supervisor is gone could let itself through."""
+    needs_the_guard(tier)
+    client = build(tier).client()
+    result = client.run(
+        "import ctypes, errno\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "for flags in 8, 8 | 32, 0:\n"
+        "    libc.syscall(317, 1, flags, None)\n"
+        "    print(errno.errorcode[ctypes.get_errno()])"
+    )
+    assert result.data["stdout"] == "EBUSY\nEBUSY\nEFAULT\n"
+
+
 def keep_two_rights() -> None:
     """All but CAP_SETGID and CAP_SETUID go from the bounding set."""
     for capability in {*range(41)} - {6, 7}:
