@@ -196,7 +196,7 @@ def unix_race_of_descriptors(facts: Facts) -> object:
         return client.recv(200).decode()
 
 
-def race_of_links(facts: Facts, link: str, ways: tuple[str, str], path: str) -> object:
+def race_of_links(link: str, ways: tuple[str, str], path: str) -> object:
     """Another thread turns the link to and fro."""
     directory = f"{link}-of-mine"
     os.mkdir(directory)
@@ -219,13 +219,13 @@ def race_of_links(facts: Facts, link: str, ways: tuple[str, str], path: str) -> 
 @probe(PATH + " own")
 def unix_race_of_links_to_sockets(facts: Facts) -> object:
     link = "race-link"
-    return race_of_links(facts, link, (facts["bus"], f"{link}-of-mine/bus"), link)
+    return race_of_links(link, (facts["bus"], f"{link}-of-mine/bus"), link)
 
 
 @probe(PATH + " own")
 def unix_race_of_links_to_directories(facts: Facts) -> object:
     link, bus = "race-directory", os.path.dirname(facts["bus"])
-    return race_of_links(facts, link, (bus, f"{link}-of-mine"), f"{link}/bus")
+    return race_of_links(link, (bus, f"{link}-of-mine"), f"{link}/bus")
 
 
 @probe(PATH, proof=CHANGES)
