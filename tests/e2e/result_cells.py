@@ -461,6 +461,9 @@ def stand_in(code: str, text: str | None, *images: Size, footer: str = "") -> Ce
     return Cell(STAND_IN + code, text, images=images, footer=footer)
 
 
+# Kaleido starts it.
+NO_CHROME = "import vivarium_kernel.plots as vp; vp.CHROMES = ()\n"
+
 # Objects with the forms of what cannot be had everywhere, then the real ones.
 CHARTS = [
     stand_in(
@@ -478,10 +481,9 @@ CHARTS = [
         "said, 'BROWSER_PATH' in os.environ",
         r"Out: ('--no-zygote a b\n', False)",
     ),
-    # As on a machine without Chrome, which kaleido starts.
-    Cell("import vivarium_kernel.plots as vp; vp.CHROMES = ()", needs=("plotly",)),
     Cell(
-        "import plotly.graph_objects as go; pfig = go.Figure(go.Scatter(y=[1, 2])); pfig",
+        NO_CHROME
+        + "import plotly.graph_objects as go; pfig = go.Figure(go.Scatter(y=[1, 2])); pfig",
         None,
         has=(
             "Out: Figure of plotly: no picture (kaleido needs Chrome",
@@ -491,13 +493,13 @@ CHARTS = [
         needs=("plotly", "kaleido"),
     ),
     Cell(
-        "import plotly.express as px; px.bar(x=['a'], y=[1]).show()",
+        NO_CHROME + "import plotly.express as px; px.bar(x=['a'], y=[1]).show()",
         None,
         has=("the interactive page is chart-N.html",),
         needs=("plotly",),
     ),
     Cell(
-        "import plotly.io as pio, plotly.graph_objects as go; pio.show(go.Figure())",
+        NO_CHROME + "import plotly.io as pio, plotly.graph_objects as go; pio.show(go.Figure())",
         None,
         has=("the interactive page is chart-N.html",),
         needs=("plotly",),
