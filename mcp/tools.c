@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/outlet.h"
 #include "wire/json.h"
 #include "wire/mem.h"
 
@@ -346,6 +347,7 @@ void tool_drop(struct tool_call *self)
 		workspace_forget(self->workspace, self);
 	self->asking = false;
 	viewer_drop(&self->viewer);
+	outlet_withdraw(&self->question);
 	json_decref(self->kept);
 	self->kept = NULL;
 	buf_finish(&self->preface);
