@@ -7,6 +7,7 @@
 
 #include "mcp/audience.h"
 #include "mcp/era.h"
+#include "mcp/live.h"
 #include "mcp/resources.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
@@ -20,6 +21,7 @@ struct request { /* a tools/call that is being answered */
 	struct server_context context;
 	json_t *id; /* owned */
 	struct tool_call tool;
+	struct live live;
 	server_answer_fn *answer;
 	void *arg;
 };
@@ -54,6 +56,7 @@ struct server *server_create(const struct config *config, struct loop *loop)
 static void request_destroy(struct request *self)
 {
 	LIST_REMOVE(self, link);
+	live_stop(&self->live);
 	json_decref(self->id);
 	json_decref(self->context.progress_token);
 	tool_drop(&self->tool);
@@ -153,19 +156,19 @@ static void on_initialize(const struct ask *ask)
 {
 	enum mcp_revision revision = ask->context->revision;
 
-	answer(ask, json_pack("{ss s{s{} s{}} so ss}", "protocolVersion",
+	answer(ask, json_pack("{ss s{s{} s{} s{}} so ss}", "protocolVersion",
 			      mcp_revision_name(revision), "capabilities", "tools",
-			      "resources", "serverInfo", server_info(revision),
-			      "instructions", instructions));
+			      "resources", "logging", "serverInfo",
+			      server_info(revision), "instructions", instructions));
 }
 
 static void on_discover(const struct ask *ask)
 {
-	answer(ask,
-	       cacheable(json_pack("{s[s] s{s{} s{}} ss}", "supportedVersions",
-				   mcp_revision_name(MCP_2026_07_28), "capabilities",
-				   "tools", "resources", "instructions", instructions),
-			 ask->context->revision));
+	answer(ask, cacheable(json_pack("{s[s] s{s{} s{} s{}} ss}", "supportedVersions",
+					mcp_revision_name(MCP_2026_07_28),
+					"capabilities", "tools", "resources", "logging",
+					"instructions", instructions),
+			      ask->context->revision));
 }
 
 static void on_ping(const struct ask *ask)
@@ -286,9 +289,11 @@ static void on_tools_call(const struct ask *ask)
 					  .revision = ask->context->revision,
 					  .context = &self->context,
 					  .questions = &ask->server->questions,
+					  .live = &self->live,
 					  .done = on_tool_done,
 					  .arg = self}};
 	json_incref(self->context.progress_token);
+	live_start(&self->live, ask->server->questions.loop, &self->context);
 	LIST_INSERT_HEAD(&ask->server->requests, self, link);
 	if (ask->context->workspace)
 		tool_start(&self->tool, arguments);

@@ -112,7 +112,8 @@ static void hand_on(struct stdio *self, json_t *message)
 {
 	struct err err;
 
-	if (relay_send(self->relay, channel_hello(self->channel), message, &err) < 0)
+	if (relay_send(self->relay, channel_hello(self->channel),
+		       channel_level(self->channel), message, &err) < 0)
 		channel_fail(self->channel, message, &err);
 }
 
