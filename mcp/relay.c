@@ -142,7 +142,7 @@ void relay_pause(struct relay *self, bool paused)
 	lines_pause(self->lines, paused);
 }
 
-int relay_create(struct relay **out, struct loop *loop, const char *state_dir,
+int relay_create(struct relay **out, struct loop *loop, const char *own_dir,
 		 const char *user, const struct relay_owner *owner, struct err *err)
 {
 	owned(relay_destroy) struct relay *self = xcalloc(1, sizeof *self);
@@ -152,11 +152,11 @@ int relay_create(struct relay **out, struct loop *loop, const char *state_dir,
 	int fd;
 
 	*self = (struct relay){.owner = *owner, .open = json_array()};
-	if (door_reach(state_dir, &fd, err) < 0)
+	if (door_reach(own_dir, &fd, err) < 0)
 		return -1;
 	if (lines_create(&self->lines, loop, fd, fcntl(fd, F_DUPFD_CLOEXEC, 0),
 			 ANSWER_MAX, &mine, err) < 0 ||
-	    door_first_line(&first, state_dir, user, err) < 0)
+	    door_first_line(&first, own_dir, user, err) < 0)
 		return -1;
 	lines_send(self->lines, first.data, first.size, true);
 	explicit_bzero(first.data, first.size);

@@ -27,7 +27,7 @@ struct relay_owner {
 };
 
 /* Fails while nobody has a door there. */
-int relay_create(struct relay **out, struct loop *loop, const char *state_dir,
+int relay_create(struct relay **out, struct loop *loop, const char *own_dir,
 		 const char *user, const struct relay_owner *owner,
 		 struct err *err) must_check;
 void relay_destroy(struct relay **self);

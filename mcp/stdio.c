@@ -129,7 +129,7 @@ static int find_workspaces(struct stdio *self, struct err *err)
 		return 0;
 	if (err->kind != ERR_BUSY)
 		return -1;
-	if (relay_create(&self->relay, self->loop, self->host.state_dir, self->user,
+	if (relay_create(&self->relay, self->loop, self->host.own_dir, self->user,
 			 &owner, &ignored) < 0)
 		return -1;
 	log_info(subject, "%s: handing on to it", err->msg);
