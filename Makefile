@@ -92,9 +92,10 @@ lock: ## write all lock files anew, with the newest versions only after ARGS=--u
 	cd tests/clients && ../../$(PY_TOOLS)/$(LOCK) --universal $(ARGS) \
 	  -o requirements.txt requirements.in
 	$(PY_TOOLS)/$(LOCK) $(ARGS) -o tests/classes/requirements.txt tests/classes/requirements.in
-	.venv-clients/bin/npm $(if $(findstring upgrade,$(ARGS)),update,install) \
-	  --prefix tests/clients --package-lock-only --omit-lockfile-registry-resolved \
-	  --ignore-scripts --no-fund --no-audit --loglevel error
+	for room in tests/clients tests/conformance; do \
+	  .venv-clients/bin/npm $(if $(findstring upgrade,$(ARGS)),update,install) \
+	    --prefix $$room --package-lock-only --omit-lockfile-registry-resolved \
+	    --ignore-scripts --no-fund --no-audit --loglevel error || exit 1; done
 
 clean: ## remove what was built (environments stay)
 	rm -rf build build-asan build-analyze build-fuzz

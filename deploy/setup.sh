@@ -102,9 +102,10 @@ ensure_fontlists() {
 	echo "$want" >$room/.stamp
 }
 
-# The MCP clients and peers of tests/clients.  Node.js comes with npm from PyPI: Debian's
-# npm would bring 350 packages, and its Node.js is too old for the Inspector.  Out of
-# reach: says so, the tests that need them skip, and the next set-up tries again.
+# The MCP clients and peers of tests/clients and the suite of tests/conformance.  Node.js
+# comes with npm from PyPI: Debian's npm would bring 350 packages, and its Node.js is too
+# old for the Inspector.  Out of reach: says so, the tests that need them skip, and the
+# next set-up tries again.
 ensure_clients() {
 	local dir=.venv-clients room=tests/clients want
 	want=$(sha256sum <$room/requirements.txt | cut -d' ' -f1)
@@ -117,17 +118,23 @@ ensure_clients() {
 		fi
 		echo "$want pypi" >$dir/.stamp
 	fi
-	want=$(sha256sum <$room/package-lock.json | cut -d' ' -f1)
-	[ "$(cat $room/node_modules/.stamp 2>/dev/null)" != "$want" ] || return 0
+	ensure_npm tests/clients
+	ensure_npm tests/conformance
+}
+
+ensure_npm() { # DIRECTORY with a package-lock.json
+	local room=$1 want
+	want=$(sha256sum <"$room/package-lock.json" | cut -d' ' -f1)
+	[ "$(cat "$room/node_modules/.stamp" 2>/dev/null)" != "$want" ] || return 0
 	say "installing npm packages in $room (about a minute)"
 	# The machine's own certificates count, as for pip.  npm's own retries take minutes.
 	if NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt} \
-		$dir/bin/npm ci --prefix $room --ignore-scripts --no-fund --no-audit \
+		.venv-clients/bin/npm ci --prefix "$room" --ignore-scripts --no-fund --no-audit \
 		--loglevel error --fetch-retries 1 --fetch-timeout 20000 >&2; then
-		echo "$want" >$room/node_modules/.stamp
+		echo "$want" >"$room/node_modules/.stamp"
 	else
-		say "npm's registry cannot be reached: tests with clients for Node.js will skip"
-		rm -rf $room/node_modules
+		say "npm's registry cannot be reached: tests that need $room will skip"
+		rm -rf "$room/node_modules"
 	fi
 }
 
