@@ -117,6 +117,12 @@ static const struct opt options[] = {
 	     "limit. A cell that writes more is interrupted."},
     {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
      .help = "Calls that may wait in one workspace."},
+    {"replay-keep", OPT_INT, AT(replay_keep_s), 1, 86400, .fallback = "600",
+     .help = "Seconds that answers are kept for who lost the connection, or has yet to "
+	     "wait for them."},
+    {"replay-max-bytes", OPT_INT, AT(replay_max), 1 << 20, 1LL << 40,
+     .fallback = "67108864",
+     .help = "Bytes of such answers kept in all; who has most loses his oldest first."},
     {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",
      .help = "Stop a kernel after this many seconds without a call; 0 never."},
     {"max-kernels", OPT_INT, AT(max_kernels), 1, 1024, .fallback = "64",

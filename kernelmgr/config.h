@@ -41,6 +41,8 @@ struct config {
 	int64_t kernel_cpus;    /* thousandths of one; 0: all */
 	int64_t quota;          /* bytes of a workspace's files; 0: no limit */
 	int64_t queue_limit;    /* calls waiting in one workspace */
+	int64_t replay_keep_s;  /* what was sent or is to be fetched */
+	int64_t replay_max;     /* bytes of it */
 	int64_t idle_timeout_s; /* 0: never */
 	int64_t max_kernels;
 	char user_header[64]; /* "": one workspace for all */

@@ -171,7 +171,7 @@ static int start(struct daemon *self, struct err *err)
 	    (house_wants_http(self) && header_check(self->loop, err) < 0) ||
 	    watch_signals(self, err) < 0)
 		return -1;
-	self->server = server_create(&self->config);
+	self->server = server_create(&self->config, self->loop);
 	self->channels.server = self->server;
 	return 0;
 }

@@ -12,27 +12,16 @@ enum { STATE_MAX = 64 * 1024 /* bytes of a sealed one */ };
 
 static const struct {
 	const char *method, *capability;
-} kinds[] = {[ASK_USER] = {"elicitation/create", "elicitation"},
-	     [ASK_MODEL] = {"sampling/createMessage", "sampling"},
-	     [ASK_ROOTS] = {"roots/list", "roots"}};
-
-unsigned asks_kinds(const json_t *capabilities)
-{
-	unsigned can = 0;
-
-	for (unsigned i = 0; i < COUNT_OF(kinds); i++)
-		if (json_is_object(json_object_get(capabilities, kinds[i].capability)))
-			can |= 1u << i;
-	/* One that names modes, but not this one, has no forms. */
-	const json_t *modes = json_object_get(capabilities, "elicitation");
-	if (json_object_size(modes) && !json_object_get(modes, "form"))
-		can &= ~(1u << ASK_USER);
-	return can;
-}
+	unsigned client;
+} kinds[] = {
+    [ASK_USER] = {"elicitation/create", "elicitation", CLIENT_ELICITS},
+    [ASK_MODEL] = {"sampling/createMessage", "sampling", CLIENT_SAMPLES},
+    [ASK_ROOTS] = {"roots/list", "roots", CLIENT_ROOTS},
+};
 
 bool asks_can(const struct asks *self, enum ask_kind kind)
 {
-	return self->can & 1u << kind;
+	return self->client & kinds[kind].client;
 }
 
 void asks_finish(struct asks *self)
@@ -227,6 +216,33 @@ void asks_want(struct asks *self, enum ask_kind kind, const char *name, json_t *
 json_t *asks_form(const char *message, json_t *schema)
 {
 	return json_pack("{ss so}", "message", message, "requestedSchema", schema);
+}
+
+bool asks_next(struct asks *self, char **name, json_t **params, const char **method)
+{
+	const char *key;
+	json_t *question;
+
+	json_object_foreach(self->wanted, key, question)
+	{
+		const char *wanted = json_text(question, "method", "");
+
+		for (size_t i = 0; i < COUNT_OF(kinds); i++)
+			if (strcmp(kinds[i].method, wanted) == 0)
+				*method = kinds[i].method;
+		*params = json_incref(json_object_get(question, "params"));
+		*name = xstrdup(key);
+		json_object_del(self->wanted, *name);
+		return true;
+	}
+	return false;
+}
+
+void asks_put(struct asks *self, const char *name, json_t *result)
+{
+	if (!self->answers)
+		self->answers = json_object();
+	json_object_set(self->answers, name, result);
 }
 
 json_t *asks_result(struct asks *self, json_t *state)

@@ -21,7 +21,11 @@
 #include "mcp/session.h"
 
 enum ask_kind { ASK_USER, ASK_MODEL, ASK_ROOTS };
-enum { ASKS_KEY_SIZE = 32, ASKS_STATE_S = 3600 /* a user may be at lunch */ };
+enum {
+	ASKS_KEY_SIZE = 32,
+	ASKS_STATE_S = 3600 /* a user may be at lunch */,
+	ASKS_ROUNDS_MAX = 10
+};
 
 struct asks_key {
 	unsigned char bytes[ASKS_KEY_SIZE];
@@ -29,16 +33,15 @@ struct asks_key {
 
 struct asks { /* embed it; zero: nothing is known and nothing can be asked */
 	enum mcp_revision revision;
-	unsigned can;               /* bit n: ask_kind n */
+	unsigned client;            /* CLIENT_* */
 	const struct asks_key *key; /* borrowed; of the sealed state */
 	char binding[65];           /* for what and whom a state is good, in hex */
 	json_t *answers;            /* owned: name -> result of the client */
 	json_t *state;              /* owned: what the round before kept, or NULL */
 	json_t *wanted;             /* owned: name -> {method, params}, of this round */
+	int rounds;                 /* so far, in older revisions */
 };
 
-/* The ask_kinds that a ClientCapabilities object names, as bits. */
-unsigned asks_kinds(const json_t *capabilities);
 /* Where a state belongs: the request's method, name and arguments, and who asks. */
 void asks_bind(struct asks *self, const char *method, const json_t *params,
 	       const char *workspace);
@@ -57,6 +60,11 @@ void asks_want(struct asks *self, enum ask_kind kind, const char *name, json_t *
 /* The params of a question to the user; schema is consumed. */
 json_t *asks_form(const char *message, json_t *schema);
 
+/* Older revisions: takes the first question out; name and params are the caller's.
+ * False: there is none left. */
+bool asks_next(struct asks *self, char **name, json_t **params, const char **method);
+/* The client has answered it with this result (borrowed). */
+void asks_put(struct asks *self, const char *name, json_t *result);
 /* Of 2026-07-28: the InputRequiredResult of the questions put.  state: what the next
  * round is to know, consumed, or NULL.  Caller owns. */
 json_t *asks_result(struct asks *self, json_t *state);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/channel.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ struct channel {
 	LIST_ENTRY(channel) link;
 	struct channels *channels; /* borrowed */
 	struct channel_link via;
+	uint64_t number;   /* what a session's serial is over HTTP */
 	bool has_revision; /* initialize was answered */
 	enum mcp_revision revision;
 	json_t *hello; /* owned: its params */
@@ -39,6 +41,7 @@ struct channel *channel_create(struct channels *channels,
 
 	self->channels = channels;
 	self->via = *link;
+	randombytes_buf(&self->number, sizeof self->number);
 	LIST_INSERT_HEAD(&channels->all, self, link);
 	return self;
 }
@@ -132,6 +135,21 @@ static void on_answer(json_t *message, void *arg)
 		channel->via.idle(channel->via.arg);
 }
 
+/* What is no answer is dropped early, so that answers find room. */
+static bool on_outlet(void *arg, json_t *message, bool must)
+{
+	const struct channel_ask *self = arg;
+	const struct channel *channel = self->channel;
+	owned(buf_finish) struct buf text = {0};
+
+	if (!channel ||
+	    (!must && (self->cancelled ||
+		       channel->via.waiting(channel->via.arg) > CHANNEL_WAITING_MAX)))
+		return false;
+	json_write(&text, message);
+	return channel->via.send(channel->via.arg, text.data, text.size, must);
+}
+
 void channel_refuse(struct channel *self, int code, const char *text)
 {
 	answer_now(self, NULL, rpc_error(NULL, code, "%s", text));
@@ -175,8 +193,12 @@ static void ask_server(struct channel *self, struct batch *batch, const struct r
 		       enum mcp_revision revision)
 {
 	struct channel_ask *ask = xcalloc(1, sizeof *ask);
-	struct server_context context = {.revision = revision,
-					 .workspaces = self->channels->workspaces};
+	struct server_context context = {
+	    .revision = revision,
+	    .session = revision >= MCP_STATELESS ? 0 : self->number,
+	    .client = client_abilities(json_object_get(self->hello, "capabilities")),
+	    .outlet = {.send = on_outlet, .arg = ask},
+	    .workspaces = self->channels->workspaces};
 
 	*ask = (struct channel_ask){.channel = self,
 				    .channels = self->channels,
@@ -276,6 +298,8 @@ static void take_one(struct channel *self, struct batch *batch, json_t *message)
 				     "Invalid Request: %s", err.msg));
 	else if (rpc.kind == RPC_REQUEST)
 		take_request(self, batch, &rpc);
+	else if (rpc.kind == RPC_RESPONSE)
+		server_response(self->channels->server, message, self->number);
 	else if (rpc.kind == RPC_NOTIFICATION &&
 		 strcmp(rpc.method, "notifications/cancelled") == 0)
 		take_cancelled(self, &rpc);
@@ -403,6 +427,7 @@ void channel_destroy(struct channel **self)
 		if (ask->stateless)
 			server_cancel(dead->channels->server, ask);
 	}
+	server_left(dead->channels->server, dead->number);
 	LIST_REMOVE(dead, link);
 	json_decref(dead->hello);
 	free(dead);

@@ -20,6 +20,7 @@
 enum {
 	CHANNEL_OPEN_MAX = 128, /* requests being answered */
 	CHANNEL_BATCH_MAX = 100,
+	CHANNEL_WAITING_MAX = 256 * 1024, /* bytes; then notifications are dropped */
 };
 
 struct channel;
@@ -36,6 +37,8 @@ struct channel_link { /* what carries it */
 	/* Takes one message.  False: too much is waiting already, and nothing was
 	 * taken; never with must. */
 	bool (*send)(void *arg, const char *text, size_t size, bool must);
+	/* Bytes that wait to go out. */
+	size_t (*waiting)(void *arg);
 	/* Whose workspace it is: sets context's workspace, or else its refusal. */
 	void (*who)(void *arg, struct server_context *context);
 	/* True if the message, which needs a workspace or belongs to one that does, is

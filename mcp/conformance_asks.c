@@ -50,7 +50,8 @@ static json_t *answer_of(struct tool_call *self, const struct question *question
 	json_t *answer = asks_answer(&self->asks, question->kind, question->name);
 	const json_t *schema = json_object_get(params, "requestedSchema");
 
-	if (schema && !asks_content(&self->asks, question->name, schema))
+	bool accepted = strcmp(json_text(answer, "action", ""), "accept") == 0;
+	if (accepted && !asks_content(&self->asks, question->name, schema))
 		answer = NULL;
 	if (!answer)
 		asks_want(&self->asks, question->kind, question->name,

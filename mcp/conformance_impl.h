@@ -16,5 +16,8 @@ extern const struct tool test_sampling, test_elicitation,
     test_input_required_result_list_roots, test_input_required_result_request_state,
     test_input_required_result_multiple_inputs, test_input_required_result_multi_round,
     test_input_required_result_tampered_state, test_input_required_result_capabilities;
+/* conformance_live.c: those that say something while they run. */
+extern const struct tool test_tool_with_logging, test_logging_tool,
+    test_tool_with_progress, test_reconnection;
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "mcp/asks.h"
+#include "mcp/audience.h"
 #include "mcp/completion.h"
 #include "mcp/era.h"
 #include "mcp/icons.h"
@@ -32,6 +33,8 @@ struct server {
 	const struct config *config;
 	struct asks_key key;
 	LIST_HEAD(, request) requests; /* request::link */
+	struct questions questions;
+	struct audience audience;
 };
 
 static const char instructions[] =
@@ -43,13 +46,15 @@ static const char instructions[] =
     "restarted and what was lost. Show figures with plt.show() or leave them open; "
     "they come back as images.";
 
-struct server *server_create(const struct config *config)
+struct server *server_create(const struct config *config, struct loop *loop)
 {
 	struct server *self = xcalloc(1, sizeof *self);
 
 	self->config = config;
 	randombytes_buf(self->key.bytes, sizeof self->key.bytes);
 	LIST_INIT(&self->requests);
+	self->questions.loop = loop;
+	audience_init(&self->audience);
 	return self;
 }
 
@@ -65,6 +70,7 @@ static void request_destroy(struct request *self)
 {
 	LIST_REMOVE(self, link);
 	json_decref(self->id);
+	json_decref(self->context.progress_token);
 	tool_drop(&self->tool);
 	free(self);
 }
@@ -79,6 +85,8 @@ void server_destroy(struct server **self)
 	while ((request = LIST_FIRST(&dead->requests)))
 		request_destroy(request);
 	explicit_bzero(&dead->key, sizeof dead->key);
+	questions_finish(&dead->questions);
+	audience_finish(&dead->audience);
 	free(dead);
 }
 
@@ -277,12 +285,11 @@ static int begin_asks(const struct ask *ask, struct asks *out, struct err *err)
 	const json_t *params = ask->rpc->params;
 	const struct workspace *workspace = ask->context->workspace;
 
-	*out =
-	    (struct asks){.revision = ask->context->revision, .key = &ask->server->key};
+	*out = (struct asks){.revision = ask->context->revision,
+			     .client = ask->context->client,
+			     .key = &ask->server->key};
 	if (out->revision < MCP_STATELESS)
 		return 0;
-	out->can = asks_kinds(json_object_get(json_object_get(params, "_meta"),
-					      ERA_META "clientCapabilities"));
 	asks_bind(out, ask->rpc->method, params,
 		  workspace ? workspace_name(workspace) : "");
 	return asks_read(out, params, err);
@@ -382,15 +389,32 @@ static void on_tools_call(const struct ask *ask)
 					  .workspaces = ask->context->workspaces,
 					  .workspace = ask->context->workspace,
 					  .revision = ask->context->revision,
+					  .context = &self->context,
+					  .questions = &ask->server->questions,
 					  .done = on_tool_done,
 					  .refused = on_tool_refused,
 					  .asks = asks,
 					  .arg = self}};
+	json_incref(self->context.progress_token);
 	LIST_INSERT_HEAD(&ask->server->requests, self, link);
 	if (ask->context->workspace)
 		tool_start(&self->tool, arguments);
 	else
 		tool_fail(&self->tool, &ask->context->refusal);
+}
+
+static void on_set_level(const struct ask *ask)
+{
+	int level = outlet_level(json_text(ask->rpc->params, "level", ""));
+
+	if (level == LOG_NONE) {
+		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+				      "params.level is none of debug, info, notice, "
+				      "warning, error, critical, alert, emergency"));
+		return;
+	}
+	audience_set_level(&ask->server->audience, ask->context->session, level);
+	answer(ask, json_object());
 }
 
 static const struct {
@@ -401,6 +425,7 @@ static const struct {
     {"initialize", MCP_2024_11_05, MCP_2025_11_25, on_initialize},
     {"ping", MCP_2024_11_05, MCP_2025_11_25, on_ping},
     {"server/discover", MCP_2026_07_28, MCP_2026_07_28, on_discover},
+    {"logging/setLevel", MCP_2024_11_05, MCP_2025_11_25, on_set_level},
     {"tools/list", MCP_2024_11_05, MCP_2026_07_28, on_tools_list},
     {"tools/call", MCP_2024_11_05, MCP_2026_07_28, on_tools_call},
     {"resources/list", MCP_2024_11_05, MCP_2026_07_28, on_resources_list},
@@ -445,8 +470,9 @@ json_t *server_check_headers(const struct server *self, const struct rpc *rpc,
 
 bool server_needs_workspace(const char *method)
 {
-	static const char *const without[] = {"initialize", "ping", "server/discover",
-					      "tools/list", "prompts/list"};
+	static const char *const without[] = {"initialize",      "ping",
+					      "server/discover", "tools/list",
+					      "prompts/list",    "logging/setLevel"};
 
 	for (size_t i = 0; i < COUNT_OF(without); i++)
 		if (strcmp(without[i], method) == 0)
@@ -454,18 +480,49 @@ bool server_needs_workspace(const char *method)
 	return true;
 }
 
+/* What the request itself says of who asks, and what is remembered of him. */
+static void complete(const struct server *self, const struct rpc *rpc,
+		     struct server_context *context)
+{
+	const json_t *meta = json_object_get(rpc->params, "_meta");
+	json_t *token = json_object_get(meta, "progressToken");
+
+	if (json_is_string(token) || json_is_integer(token))
+		context->progress_token = token;
+	if (context->revision < MCP_STATELESS) {
+		context->log_level = audience_level(&self->audience, context->session);
+		return;
+	}
+	context->log_level = outlet_level(json_text(meta, ERA_META "logLevel", ""));
+	context->client =
+	    client_abilities(json_object_get(meta, ERA_META "clientCapabilities"));
+}
+
 void server_request(struct server *self, const struct rpc *rpc,
-		    const struct server_context *context, server_answer_fn *answer_fn,
+		    const struct server_context *asker, server_answer_fn *answer_fn,
 		    void *arg)
 {
-	const struct ask ask = {self, rpc, context, answer_fn, arg};
-	int method = find_method(rpc->method, context->revision);
+	struct server_context context = *asker;
+	const struct ask ask = {self, rpc, &context, answer_fn, arg};
 
+	complete(self, rpc, &context);
+	int method = find_method(rpc->method, context.revision);
 	if (method >= 0)
 		methods[method].run(&ask);
 	else
 		refuse(&ask, rpc_error(rpc->id, RPC_METHOD_NOT_FOUND,
 				       "Method not found: %.100s", rpc->method));
+}
+
+void server_response(struct server *self, const json_t *message, uint64_t session)
+{
+	questions_take(&self->questions, message, session);
+}
+
+void server_left(struct server *self, uint64_t session)
+{
+	questions_left(&self->questions, session);
+	audience_forget(&self->audience, session);
 }
 
 void server_cancel(struct server *self, const void *arg)

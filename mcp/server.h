@@ -12,6 +12,7 @@
 
 #include "kernelmgr/config.h"
 #include "kernelmgr/workspaces.h"
+#include "mcp/outlet.h"
 #include "mcp/rpc.h"
 #include "mcp/session.h"
 
@@ -19,8 +20,8 @@ struct server;
 /* The answer to a request; consumed.  Comes once. */
 typedef void server_answer_fn(json_t *message, void *arg);
 
-/* Borrows config until destroyed. */
-struct server *server_create(const struct config *config);
+/* Borrows both until destroyed. */
+struct server *server_create(const struct config *config, struct loop *loop);
 /* What clients keep for it (requestState) is sealed with a key made from this one, of
  * ASKS_KEY_SIZE bytes; before that with one of this process's own. */
 void server_use_key(struct server *self, const unsigned char *secret);
@@ -29,7 +30,15 @@ void server_destroy(struct server **self);
 
 struct server_context { /* who asks */
 	enum mcp_revision revision;
-	uint64_t session; /* serial; requests are cancelled within their session only */
+	/* Serial of the session or conversation; 0: none.  Requests are cancelled, and
+	 * questions answered, within theirs only. */
+	uint64_t session;
+	unsigned client;      /* CLIENT_*, of the session; the request's own since
+				 2026-07-28 */
+	struct outlet outlet; /* the way back besides the answer */
+	/* set by the server */
+	int log_level;          /* that is wanted; LOG_NONE */
+	json_t *progress_token; /* NULL: no progress is wanted */
 	struct workspaces *workspaces;
 	struct workspace *workspace; /* NULL: nobody's; then tools answer refusal */
 	struct err refusal;
@@ -42,6 +51,11 @@ void server_request(struct server *self, const struct rpc *rpc,
 		    void *arg);
 void server_notification(struct server *self, const struct rpc *rpc,
 			 const struct server_context *context);
+
+/* A response to a request of ours came. */
+void server_response(struct server *self, const json_t *message, uint64_t session);
+/* A session or conversation has ended. */
+void server_left(struct server *self, uint64_t session);
 
 /* Whether a request of this method is known in the revision. */
 bool server_has_method(const char *method, enum mcp_revision revision);

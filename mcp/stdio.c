@@ -201,6 +201,13 @@ static bool on_divert(void *arg, json_t *message)
 
 /* ---- here ---- */
 
+static size_t waiting(void *arg)
+{
+	const struct stdio *self = arg;
+
+	return lines_waiting(self->lines);
+}
+
 static void who(void *arg, struct server_context *context)
 {
 	struct stdio *self = arg;
@@ -242,6 +249,7 @@ int stdio_create(struct stdio **out, struct loop *loop, int in, int out_fd,
 			       .kept = json_array()};
 	self->channel =
 	    channel_create(channels, &(struct channel_link){.send = send_line,
+							    .waiting = waiting,
 							    .who = who,
 							    .divert = on_divert,
 							    .idle = on_idle,

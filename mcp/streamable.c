@@ -25,6 +25,7 @@ struct streamable {
 	char user_header[sizeof((struct config *)0)->user_header]; /* lower case */
 	struct sessions *sessions;                                 /* borrowed */
 	struct posts posts;
+	struct streams streams;
 };
 
 struct streamable *streamable_create(struct loop *loop, struct server *server,
@@ -42,6 +43,12 @@ struct streamable *streamable_create(struct loop *loop, struct server *server,
 		    (char)tolower((unsigned char)config->user_header[i]);
 	self->sessions = sessions;
 	LIST_INIT(&self->posts.all);
+	self->posts.streams = &self->streams;
+	self->streams = (struct streams){.loop = loop,
+					 .sessions = sessions,
+					 .keep_us = config->replay_keep_s * 1000000,
+					 .keep_max = (size_t)config->replay_max};
+	TAILQ_INIT(&self->streams.all);
 	return self;
 }
 
@@ -52,6 +59,7 @@ void streamable_destroy(struct streamable **self)
 	if (!dead)
 		return;
 	posts_finish(&dead->posts);
+	streams_finish(&dead->streams);
 	free(dead);
 }
 
@@ -137,12 +145,14 @@ static struct claim claim_of(struct exchange *exchange, const char *name, char *
 
 /* Hands the messages on, with who asks: that is looked at anew for every request. */
 static void hand_on(struct streamable *self, struct exchange *exchange,
-		    const json_t *messages, bool batch, enum mcp_revision revision,
-		    uint64_t session, const char *headers)
+		    const json_t *messages, bool batch, const struct session *session,
+		    const char *headers)
 {
 	char user[256], secret[512];
-	struct server_context context = {
-	    .revision = revision, .session = session, .workspaces = self->workspaces};
+	struct server_context context = {.revision = session->revision,
+					 .session = session->serial,
+					 .client = session->client,
+					 .workspaces = self->workspaces};
 	const struct claim user_claim =
 	    claim_of(exchange, self->user_header, user, sizeof user);
 	/* who has no name needs none to vouch for it */
@@ -154,7 +164,7 @@ static void hand_on(struct streamable *self, struct exchange *exchange,
 				 &secret_claim, &context.workspace,
 				 &context.refusal) < 0)
 		context.workspace = NULL;
-	post_take(&self->posts, exchange, messages, batch, &context, headers);
+	post_take(&self->posts, exchange, messages, batch, session, &context, headers);
 }
 
 /* Each initialize begins a new session, whatever session it is sent in. */
@@ -162,18 +172,20 @@ static void take_initialize(struct streamable *self, struct exchange *exchange,
 			    const struct rpc *rpc, const json_t *messages)
 {
 	char id[SESSION_ID_SIZE], headers[POST_HEADERS_MAX];
-	enum mcp_revision revision;
+	struct session session = {0};
 	struct err err;
 
-	if (server_negotiate(rpc, &revision, &err) < 0) {
+	if (server_negotiate(rpc, &session.revision, &err) < 0) {
 		json_auto_t *message =
 		    rpc_error(rpc->id, err_rpc_code(err.kind), "%s", err.msg);
 		post_reply_json(exchange, 200, "", message);
 		return;
 	}
-	session_begin(self->sessions, revision, id);
+	session_begin(self->sessions, session.revision,
+		      client_abilities(json_object_get(rpc->params, "capabilities")),
+		      id);
 	snprintf(headers, sizeof headers, "Mcp-Session-Id: %s\r\n", id);
-	hand_on(self, exchange, messages, false, revision, 0, headers);
+	hand_on(self, exchange, messages, false, &session, headers);
 }
 
 static const char *header_or_null(struct exchange *exchange, const char *name,
@@ -212,13 +224,14 @@ static void take_stateless(struct streamable *self, struct exchange *exchange,
 			   const struct rpc *rpc, const json_t *messages,
 			   enum mcp_revision revision)
 {
+	const struct session session = {.revision = revision};
 	json_auto_t *refusal =
 	    server_check_headers(self->posts.server, rpc, read_header, exchange);
 
 	if (refusal)
 		post_reply_json(exchange, 400, "", refusal);
 	else
-		hand_on(self, exchange, messages, false, revision, 0, "");
+		hand_on(self, exchange, messages, false, &session, "");
 }
 
 static void take_one(struct streamable *self, struct exchange *exchange,
@@ -247,8 +260,7 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 	if (rpc->kind == RPC_REQUEST && strcmp(rpc->method, "initialize") == 0)
 		take_initialize(self, exchange, rpc, messages);
 	else if (check_session(self, exchange, &version, &session) == 0)
-		hand_on(self, exchange, messages, false, session.revision,
-			session.serial, "");
+		hand_on(self, exchange, messages, false, &session, "");
 }
 
 static bool claims_stateless(const json_t *batch)
@@ -279,8 +291,7 @@ static void take_batch(struct streamable *self, struct exchange *exchange,
 		refuse(exchange, 400, RPC_INVALID_REQUEST,
 		       "A batch holds 1 to %d messages, not %zu", BATCH_MAX, count);
 	else
-		hand_on(self, exchange, batch, true, session.revision, session.serial,
-			"");
+		hand_on(self, exchange, batch, true, &session, "");
 }
 
 static void take_body(struct streamable *self, struct exchange *exchange, json_t *body)
@@ -321,9 +332,18 @@ static void on_post(struct streamable *self, struct exchange *exchange)
 static void on_get(struct streamable *self, struct exchange *exchange)
 {
 	struct session session;
+	char seen[STREAM_EVENT_ID_SIZE];
+	int len = http_header(exchange, "last-event-id", seen, sizeof seen);
 
-	if (require_session(self, exchange, &session) == 0)
-		http_stream(exchange, ""); /* open until either side ends it */
+	if (require_session(self, exchange, &session) < 0)
+		return;
+	if (len == HEADER_ABSENT)
+		streams_stand(&self->streams, exchange, &session);
+	else if (len < 0 ||
+		 streams_resume(&self->streams, exchange, &session, seen) < 0)
+		refuse(exchange, 400, RPC_TRANSPORT_ERROR,
+		       "Bad Request: Last-Event-ID is none that this session was "
+		       "given; repeat one as it came, or leave it out");
 }
 
 static void on_delete(struct streamable *self, struct exchange *exchange)
@@ -333,6 +353,8 @@ static void on_delete(struct streamable *self, struct exchange *exchange)
 	if (require_session(self, exchange, &session) < 0)
 		return;
 	session_end(self->sessions, &session);
+	streams_forget(&self->streams, session.serial);
+	server_left(self->posts.server, session.serial);
 	http_reply(exchange, 200, "", NULL, "", 0);
 }
 

@@ -8,6 +8,7 @@
 #include "mcp/conformance.h"
 #include "mcp/era.h"
 #include "mcp/icons.h"
+#include "mcp/outlet.h"
 #include "wire/json.h"
 #include "wire/mem.h"
 
@@ -418,15 +419,67 @@ void tool_start(struct tool_call *self, json_t *arguments)
 		run(self);
 }
 
+static void ask_next(struct tool_call *self);
+
+static void on_answer(const json_t *response, void *arg)
+{
+	struct tool_call *self = arg;
+	owned(free_text) char *name = take(&self->question_name);
+	json_t *result = json_object_get(response, "result");
+	struct err err;
+
+	self->question = NULL;
+	if (result) {
+		asks_put(&self->asks, name, result);
+		ask_next(self);
+		return;
+	}
+	err_set(&err, ERR_ARGUMENT,
+		"the client did not answer what it was asked%s%.150s",
+		response ? ": " : "",
+		json_text(json_object_get(response, "error"), "message", ""));
+	tool_fail(self, &err);
+}
+
+/* One question after the other, then the tool again: it may have more. */
+static void ask_next(struct tool_call *self)
+{
+	const char *method = NULL;
+	json_t *params;
+	struct err err;
+
+	if (!asks_next(&self->asks, &self->question_name, &params, &method)) {
+		run(self);
+		return;
+	}
+	self->question = outlet_ask(self->questions, self->context, method, params,
+				    ASKS_STATE_S, on_answer, self);
+	if (self->question)
+		return;
+	err_set(&err, ERR_ARGUMENT,
+		"the client has to be asked something, but takes no stream on which "
+		"to ask it");
+	tool_fail(self, &err);
+}
+
 void tool_ask(struct tool_call *self, json_t *state)
 {
+	struct err err;
+
 	if (self->revision >= MCP_STATELESS) {
 		tool_finish(self, asks_result(&self->asks, state));
 		return;
 	}
 	json_decref(self->asks.state);
 	self->asks.state = state;
-	run(self);
+	if (++self->asks.rounds <= ASKS_ROUNDS_MAX) {
+		ask_next(self);
+		return;
+	}
+	err_set(&err, ERR_ARGUMENT,
+		"the client was asked %d times and gave no answer that fits",
+		ASKS_ROUNDS_MAX);
+	tool_fail(self, &err);
 }
 
 void tool_cancel(struct tool_call *self)
@@ -435,6 +488,10 @@ void tool_cancel(struct tool_call *self)
 		call_cancel(self->call);
 	else if (self->viewer)
 		viewer_cancel(self->viewer);
+	else if (self->question)
+		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
+					      .msg = "cancelled before the client "
+						     "had answered"});
 }
 
 void tool_drop(struct tool_call *self)
@@ -443,6 +500,8 @@ void tool_drop(struct tool_call *self)
 		workspace_forget(self->workspace, self);
 	self->asking = false;
 	viewer_drop(&self->viewer);
+	outlet_withdraw(&self->question);
+	free_text(&self->question_name);
 	json_decref(self->kept);
 	json_decref(self->arguments);
 	self->kept = self->arguments = NULL;

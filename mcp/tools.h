@@ -46,6 +46,9 @@ struct arg_value {
 	double number; /* also a flag: 0 or 1 */
 };
 
+struct server_context;
+struct questions;
+struct question;
 /* A call of a tool that is being answered. */
 struct tool_call;
 /* The tool's result (a CallToolResult, consumed). */
@@ -74,6 +77,8 @@ struct tool_call { /* embed it; filled in by who starts it */
 	struct workspaces *workspaces;
 	struct workspace *workspace; /* a branch of it, once the arguments are read */
 	enum mcp_revision revision;
+	const struct server_context *context; /* borrowed, like the next: outlet.h */
+	struct questions *questions;
 	tool_done_fn *done;
 	tool_refused_fn *refused;
 	void *arg;
@@ -82,6 +87,8 @@ struct tool_call { /* embed it; filled in by who starts it */
 	struct call *call; /* what it waits for, if anything */
 	bool asking;       /* an answer of the workspace's store */
 	struct viewer *viewer;
+	struct question *question; /* an answer of the client's */
+	char *question_name;       /* owned */
 	json_t *kept;       /* owned: what it needs of its arguments then, or NULL */
 	struct buf preface; /* whole lines to put before the result's text */
 };
