@@ -89,6 +89,7 @@ struct workspace {
 	bool draining;
 	unsigned long long cells; /* number of the last one in this kernel */
 	json_t *summary;          /* of the last reply: what a crash would lose */
+	json_t *known;            /* the same, and what a restart will bring back */
 	struct buf notice;        /* for the next call */
 	struct loop_timer idle;
 	bool idle_stopped; /* by the idle timer */
@@ -127,6 +128,10 @@ void workspace_pump(struct workspace *self);
 /* Appends " (a, b, +3 more)": the names in the kernel's namespace after the last cell.
  */
 void workspace_list_names(const struct workspace *self, struct buf *out);
+/* What the next call will find, as in a reply's metadata.  Consumes it; NULL: who
+ * knows.
+ */
+void workspace_remember(struct workspace *self, json_t *summary);
 /* The call needs the kernel no more; the next one may have it. */
 void workspace_release(struct workspace *self, struct call *call);
 /* Starts a kernel.  snapshot is borrowed; NULL: it saves nothing. */

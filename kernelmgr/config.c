@@ -36,6 +36,7 @@ struct opt {
 	const char *shown; /* the default in the help where fallback is "" */
 	bool secret;       /* not printed */
 	bool header;       /* the name of an HTTP header */
+	bool bare;         /* the flag alone says 1 */
 	const char *help;
 };
 
@@ -155,6 +156,12 @@ static const struct opt options[] = {
     {"anonymous", OPT_SWITCH, AT(anonymous), 0, 1, .fallback = "0",
      .help = "1 allows to listen on an address that other machines reach: whoever can "
 	     "connect can run code."},
+    {"confirm", OPT_SWITCH, AT(confirm), 0, 1, .fallback = "1",
+     .help = "Ask the user, where the client can, before write_file replaces a file "
+	     "that it did not write, and before an undo of more than 5 cells."},
+    {"conformance", OPT_SWITCH, AT(conformance), 0, 1, .fallback = "0", .bare = true,
+     .help = "Offer the test_* tools, prompts and resources of MCP's conformance "
+	     "suite too; on loopback only. --conformance alone is enough."},
     {"log-format", OPT_CHOICE, AT(log_format), .choices = "text|json",
      .fallback = "text", .help = "Format of the log on stderr."},
     {"log-level", OPT_CHOICE, AT(log_level), .choices = "error|warn|info|debug",
@@ -417,13 +424,14 @@ static int load_flag(struct config *self, char *const argv[], struct err *err)
 		return err_set(err, ERR_CONFIG,
 			       "unknown argument '%.60s'; --help lists them all",
 			       argv[0]);
-	if (!value && !argv[1])
+	bool bare = opt->bare && !value;
+	if (!value && !bare && !argv[1])
 		return err_set(err, ERR_CONFIG, "%s needs a value", argv[0]);
 	snprintf(shown, sizeof shown, "--%s", opt->name);
-	if (set(self, opt, shown, value ? value + 1 : argv[1], err) < 0)
+	if (set(self, opt, shown, value ? value + 1 : bare ? "1" : argv[1], err) < 0)
 		return -1;
 	self->by_flag |= UINT64_C(1) << (opt - options);
-	return value ? 1 : 2;
+	return value || bare ? 1 : 2;
 }
 
 /* How many words of argv are a verb; 0: it is none. */

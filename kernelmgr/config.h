@@ -54,6 +54,8 @@ struct config {
 	char tls_key[PATH_MAX];
 	char allowed_hosts[1024];
 	int64_t anonymous;   /* 0 or 1 */
+	int64_t confirm;     /* 0 or 1 */
+	int64_t conformance; /* 0 or 1 */
 	int64_t log_format;  /* index into "text", "json" */
 	int64_t log_level;   /* enum log_level */
 	uint64_t by_flag;    /* bit n: the n-th setting was given as a flag */
@@ -113,6 +115,8 @@ int config_check_exposure(const struct config *self, struct err *err) must_check
  * of them.  kernels_apart: they cannot reach it, being in networks of their own. */
 int config_check_users(const struct config *self, bool kernels_apart,
 		       struct err *err) must_check;
+/* Fixtures of the conformance suite are for this machine alone. */
+int config_check_conformance(const struct config *self, struct err *err) must_check;
 /* Certificate and key: both or neither. */
 int config_check_tls(const struct config *self, struct err *err) must_check;
 /* Refuses files that say who may come in, or as whom we appear, in the work directory:

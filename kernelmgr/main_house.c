@@ -227,6 +227,7 @@ int house_open(struct daemon *self, void (*on_left)(void *arg), struct err *err)
 	if (house_wants_http(self) && open_http(self, err) < 0)
 		return -1;
 	self->channels.workspaces = self->workspaces;
+	server_use_key(self->server, self->sessions.key);
 	if (door_open(&self->door, self->loop, self->own_dir, &self->channels, &owner,
 		      err) < 0)
 		return -1;

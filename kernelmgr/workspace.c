@@ -82,6 +82,7 @@ void workspace_destroy(struct workspace **self)
 	saving_close(dead);
 	files_close(&dead->files);
 	json_decref(dead->summary);
+	json_decref(dead->known);
 	buf_finish(&dead->notice);
 	clip_finish(&dead->late);
 	free(dead);
@@ -150,6 +151,19 @@ void workspace_list_names(const struct workspace *self, struct buf *out)
 		buf_printf(out, "%s+%zu more", shown ? ", " : " (", total - shown);
 	if (total)
 		buf_text(out, ")");
+}
+
+const json_t *workspace_known(const struct workspace *self)
+{
+	return self->known;
+}
+
+void workspace_remember(struct workspace *self, json_t *summary)
+{
+	json_decref(self->known);
+	self->known = self->place->config->persist ? summary : NULL;
+	if (!self->known)
+		json_decref(summary);
 }
 
 static void forget_names(struct workspace *self)
@@ -288,6 +302,8 @@ static void on_dead(const struct kernel_death *death, void *arg)
 		note_death(self, death);
 	}
 	forget_names(self);
+	if (!self->saving.store)
+		workspace_remember(self, NULL);
 	if (TAILQ_EMPTY(&self->calls) && self->saving.store)
 		store_rest(self->saving.store);
 	workspace_pump(self);
@@ -346,6 +362,7 @@ void workspace_release(struct workspace *self, struct call *call)
 	if (call->outputs.summary) {
 		json_decref(self->summary);
 		self->summary = json_incref(call->outputs.summary);
+		workspace_remember(self, json_incref(self->summary));
 	}
 	saving_on_cell(self, call);
 	if (self->kernel) {

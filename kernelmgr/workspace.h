@@ -58,6 +58,9 @@ int workspace_ask(struct workspace *self, json_t *job, store_done_fn *done, void
 		  struct err *err) must_check;
 /* No more answers for arg. */
 void workspace_forget(struct workspace *self, const void *arg);
+/* What the last reply told of the namespace that the next call will find: vars ([name,
+ * what it is] each), columns (of tables).  NULL: nothing is known.  Borrows. */
+const json_t *workspace_known(const struct workspace *self);
 /* Number of the last cell that ran. */
 unsigned long long workspace_cells(const struct workspace *self);
 /* Calls that wait or run. */

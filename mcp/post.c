@@ -114,8 +114,11 @@ static void reply_all(struct post *self)
 {
 	loop_timer_stop(&self->timer);
 	http_on_gone(self->exchange, NULL, NULL);
-	post_reply_json(self->exchange, 200, self->headers,
-			self->batch ? self->answers : json_array_get(self->answers, 0));
+	json_t *answer = self->batch ? self->answers : json_array_get(self->answers, 0);
+	post_reply_json(
+	    self->exchange,
+	    self->session.revision >= MCP_STATELESS ? rpc_http_status(answer) : 200,
+	    self->headers, answer);
 	post_destroy(self);
 }
 

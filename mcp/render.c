@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/render.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mcp/saved.h"
+#include "wire/base64.h"
 #include "wire/buf.h"
 #include "wire/json.h"
 #include "wire/mem.h"
@@ -408,14 +408,10 @@ static void add_text(json_t *content, const struct buf *text)
 
 static void add_image(json_t *content, const struct picture *picture)
 {
-	size_t size =
-	    sodium_base64_ENCODED_LEN(picture->size, sodium_base64_VARIANT_ORIGINAL);
-	owned(free_text) char *base64 = xcalloc(1, size);
-
-	sodium_bin2base64(base64, size, picture->png, picture->size,
-			  sodium_base64_VARIANT_ORIGINAL);
-	json_array_append_new(content, json_pack("{ss ss ss}", "type", "image", "data",
-						 base64, "mimeType", "image/png"));
+	json_array_append_new(
+	    content, json_pack("{ss so ss}", "type", "image", "data",
+			       base64_json(picture->png, picture->size, BASE64_PLAIN),
+			       "mimeType", "image/png"));
 }
 
 json_t *render_outcome(const struct outcome *outcome,

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/server.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "mcp/asks.h"
 #include "mcp/audience.h"
+#include "mcp/completion.h"
 #include "mcp/era.h"
+#include "mcp/icons.h"
 #include "mcp/live.h"
+#include "mcp/prompts.h"
 #include "mcp/resources.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
@@ -28,6 +33,7 @@ struct request { /* a tools/call that is being answered */
 
 struct server {
 	const struct config *config;
+	struct asks_key key;
 	LIST_HEAD(, request) requests; /* request::link */
 	struct questions questions;
 	struct audience audience;
@@ -47,10 +53,19 @@ struct server *server_create(const struct config *config, struct loop *loop)
 	struct server *self = xcalloc(1, sizeof *self);
 
 	self->config = config;
+	randombytes_buf(self->key.bytes, sizeof self->key.bytes);
 	LIST_INIT(&self->requests);
 	self->questions.loop = loop;
 	audience_init(&self->audience);
 	return self;
+}
+
+void server_use_key(struct server *self, const unsigned char *secret)
+{
+	static const unsigned char purpose[] = "vivarium requestState";
+
+	crypto_generichash(self->key.bytes, sizeof self->key.bytes, purpose,
+			   sizeof purpose, secret, ASKS_KEY_SIZE);
 }
 
 static void request_destroy(struct request *self)
@@ -72,6 +87,7 @@ void server_destroy(struct server **self)
 		return;
 	while ((request = LIST_FIRST(&dead->requests)))
 		request_destroy(request);
+	explicit_bzero(&dead->key, sizeof dead->key);
 	questions_finish(&dead->questions);
 	audience_finish(&dead->audience);
 	free(dead);
@@ -109,6 +125,12 @@ static json_t *server_info(enum mcp_revision revision)
 
 	if (revision >= MCP_2025_06_18)
 		json_object_set_new(info, "title", json_string("Vivarium"));
+	if (revision >= MCP_2025_11_25) {
+		json_object_set_new(
+		    info, "description",
+		    json_string("Live IPython kernels that keep their state."));
+		json_object_set_new(info, "icons", icons_json(ICON_SNAKE));
+	}
 	return info;
 }
 
@@ -117,7 +139,8 @@ static json_t *dress(json_t *result, enum mcp_revision revision)
 {
 	if (revision < MCP_STATELESS)
 		return result;
-	json_object_set_new(result, "resultType", json_string("complete"));
+	if (!json_object_get(result, "resultType"))
+		json_object_set_new(result, "resultType", json_string("complete"));
 	json_object_set_new(
 	    result, "_meta",
 	    json_pack("{so}", ERA_META "serverInfo", server_info(revision)));
@@ -152,23 +175,35 @@ static void answer(const struct ask *ask, json_t *result)
 		    ask->arg);
 }
 
+static json_t *capabilities(enum mcp_revision revision)
+{
+	json_t *all =
+	    json_pack("{s{} s{} s{} s{}}", "tools", "resources", "prompts", "logging");
+
+	if (revision >= MCP_2025_03_26)
+		json_object_set_new(all, "completions", json_object());
+	return all;
+}
+
 static void on_initialize(const struct ask *ask)
 {
 	enum mcp_revision revision = ask->context->revision;
 
-	answer(ask, json_pack("{ss s{s{} s{} s{}} so ss}", "protocolVersion",
-			      mcp_revision_name(revision), "capabilities", "tools",
-			      "resources", "logging", "serverInfo",
+	answer(ask, json_pack("{ss so so ss}", "protocolVersion",
+			      mcp_revision_name(revision), "capabilities",
+			      capabilities(revision), "serverInfo",
 			      server_info(revision), "instructions", instructions));
 }
 
 static void on_discover(const struct ask *ask)
 {
-	answer(ask, cacheable(json_pack("{s[s] s{s{} s{} s{}} ss}", "supportedVersions",
+	enum mcp_revision revision = ask->context->revision;
+
+	answer(ask, cacheable(json_pack("{s[s] so ss}", "supportedVersions",
 					mcp_revision_name(MCP_2026_07_28),
-					"capabilities", "tools", "resources", "logging",
+					"capabilities", capabilities(revision),
 					"instructions", instructions),
-			      ask->context->revision));
+			      revision));
 }
 
 static void on_ping(const struct ask *ask)
@@ -193,37 +228,32 @@ static void on_tools_list(const struct ask *ask)
 
 static struct resources_ask resources_ask(const struct ask *ask)
 {
-	return (struct resources_ask){.workspace = ask->context->workspace,
+	return (struct resources_ask){.config = ask->server->config,
+				      .workspace = ask->context->workspace,
 				      .params = ask->rpc->params,
-				      .revision = ask->context->revision,
-				      .result_limit =
-					  (size_t)ask->server->config->result_limit};
+				      .revision = ask->context->revision};
 }
 
 /* Takes both. */
-static void answer_resources(const struct ask *ask, json_t *result,
-			     struct resources_error *error)
+static void answer_or_refuse(const struct ask *ask, json_t *result,
+			     struct rpc_refusal *error)
 {
 	if (result) {
 		answer(ask, result);
 		return;
 	}
-	json_t *message = rpc_error(ask->rpc->id, error->code, "%s", error->err.msg);
-	if (error->data)
-		json_object_set_new(json_object_get(message, "error"), "data",
-				    error->data);
-	refuse(ask, message);
+	refuse(ask, rpc_refuse(ask->rpc->id, error));
 }
 
 /* Files change at any time, and are a user's own.  Nobody has none. */
 static void on_resources_list(const struct ask *ask)
 {
 	const struct resources_ask resources = resources_ask(ask);
-	struct resources_error error = {0};
+	struct rpc_refusal error = {0};
 	json_t *result = resources.workspace ? resources_list(&resources, &error)
 					     : json_pack("{s[]}", "resources");
 
-	answer_resources(
+	answer_or_refuse(
 	    ask, result ? cached(result, resources.revision, 0, "private") : NULL,
 	    &error);
 }
@@ -231,12 +261,12 @@ static void on_resources_list(const struct ask *ask)
 static void on_resources_read(const struct ask *ask)
 {
 	const struct resources_ask resources = resources_ask(ask);
-	struct resources_error error = {.code = RPC_INVALID_PARAMS,
-					.err = ask->context->refusal};
+	struct rpc_refusal error = {.code = RPC_INVALID_PARAMS,
+				    .err = ask->context->refusal};
 	json_t *result =
 	    resources.workspace ? resources_read(&resources, &error) : NULL;
 
-	answer_resources(
+	answer_or_refuse(
 	    ask, result ? cached(result, resources.revision, 0, "private") : NULL,
 	    &error);
 }
@@ -244,11 +274,79 @@ static void on_resources_read(const struct ask *ask)
 static void on_resource_templates(const struct ask *ask)
 {
 	const struct resources_ask resources = resources_ask(ask);
-	struct resources_error error = {0};
+	struct rpc_refusal error = {0};
 	json_t *result = resources_templates(&resources, &error);
 
-	answer_resources(ask, result ? cacheable(result, resources.revision) : NULL,
+	answer_or_refuse(ask, result ? cacheable(result, resources.revision) : NULL,
 			 &error);
+}
+
+/* ---- prompts ---- */
+
+/* What may be asked of the client, and what it has answered already. */
+static int begin_asks(const struct ask *ask, struct asks *out, struct err *err)
+{
+	const json_t *params = ask->rpc->params;
+	const struct workspace *workspace = ask->context->workspace;
+
+	*out = (struct asks){.revision = ask->context->revision,
+			     .client = ask->context->client,
+			     .key = &ask->server->key};
+	if (out->revision < MCP_STATELESS)
+		return 0;
+	asks_bind(out, ask->rpc->method, params,
+		  workspace ? workspace_name(workspace) : "");
+	return asks_read(out, params, err);
+}
+
+static struct prompts_ask prompts_ask(const struct ask *ask, struct asks *asks)
+{
+	return (struct prompts_ask){.config = ask->server->config,
+				    .workspace = ask->context->workspace,
+				    .params = ask->rpc->params,
+				    .revision = ask->context->revision,
+				    .asks = asks};
+}
+
+static void on_prompts_list(const struct ask *ask)
+{
+	const struct prompts_ask prompts = prompts_ask(ask, NULL);
+	struct rpc_refusal refusal = {0};
+	json_t *result = prompts_list(&prompts, &refusal);
+
+	answer_or_refuse(ask, result ? cacheable(result, prompts.revision) : NULL,
+			 &refusal);
+}
+
+static void on_prompts_get(const struct ask *ask)
+{
+	owned(asks_finish) struct asks asks;
+	const struct prompts_ask prompts = prompts_ask(ask, &asks);
+	struct rpc_refusal refusal = {.code = RPC_INVALID_PARAMS};
+	json_t *result = begin_asks(ask, &asks, &refusal.err) < 0
+			     ? NULL
+			     : prompts_get(&prompts, &refusal);
+
+	answer_or_refuse(ask, result, &refusal);
+}
+
+static void on_complete(const struct ask *ask)
+{
+	const struct prompts_ask prompts = prompts_ask(ask, NULL);
+	struct rpc_refusal refusal = {0};
+	json_t *result = completion_complete(&prompts, &refusal);
+
+	answer_or_refuse(ask, result, &refusal);
+}
+
+/* ---- tools/call ---- */
+
+static void on_tool_refused(struct rpc_refusal *refusal, void *arg)
+{
+	struct request *self = arg;
+
+	self->answer(rpc_refuse(self->id, refusal), self->arg);
+	request_destroy(self);
 }
 
 static void on_tool_done(json_t *result, void *arg)
@@ -264,7 +362,9 @@ static void on_tools_call(const struct ask *ask)
 {
 	const char *name = json_text(ask->rpc->params, "name", NULL);
 	const struct tool *tool = name ? tool_find(ask->server->config, name) : NULL;
-	const json_t *arguments = json_object_get(ask->rpc->params, "arguments");
+	json_t *arguments = json_object_get(ask->rpc->params, "arguments");
+	struct asks asks;
+	struct err err;
 
 	if (!tool) {
 		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
@@ -275,6 +375,12 @@ static void on_tools_call(const struct ask *ask)
 	if (arguments && !json_is_object(arguments) && !json_is_null(arguments)) {
 		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
 				      "params.arguments is not an object"));
+		return;
+	}
+	if (begin_asks(ask, &asks, &err) < 0) {
+		asks_finish(&asks);
+		refuse(ask,
+		       rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s", err.msg));
 		return;
 	}
 	struct request *self = xcalloc(1, sizeof *self);
@@ -291,6 +397,8 @@ static void on_tools_call(const struct ask *ask)
 					  .questions = &ask->server->questions,
 					  .live = &self->live,
 					  .done = on_tool_done,
+					  .refused = on_tool_refused,
+					  .asks = asks,
 					  .arg = self}};
 	json_incref(self->context.progress_token);
 	live_start(&self->live, ask->server->questions.loop, &self->context);
@@ -328,6 +436,9 @@ static const struct {
     {"tools/call", MCP_2024_11_05, MCP_2026_07_28, on_tools_call},
     {"resources/list", MCP_2024_11_05, MCP_2026_07_28, on_resources_list},
     {"resources/read", MCP_2024_11_05, MCP_2026_07_28, on_resources_read},
+    {"prompts/list", MCP_2024_11_05, MCP_2026_07_28, on_prompts_list},
+    {"prompts/get", MCP_2024_11_05, MCP_2026_07_28, on_prompts_get},
+    {"completion/complete", MCP_2024_11_05, MCP_2026_07_28, on_complete},
     {"resources/templates/list", MCP_2024_11_05, MCP_2026_07_28, on_resource_templates},
 };
 
@@ -346,10 +457,28 @@ bool server_has_method(const char *method, enum mcp_revision revision)
 	return find_method(method, revision) >= 0;
 }
 
+json_t *server_check_headers(const struct server *self, const struct rpc *rpc,
+			     bool (*header)(void *arg, const char *name,
+					    struct buf *out),
+			     void *arg)
+{
+	const char *wrong =
+	    strcmp(rpc->method, "tools/call") == 0
+		? tools_header_mismatch(self->config, rpc->params, header, arg)
+		: NULL;
+
+	return wrong ? rpc_error(rpc->id, RPC_HEADER_MISMATCH,
+				 "Header mismatch: Mcp-Param-%s is missing or not what "
+				 "the arguments say",
+				 wrong)
+		     : NULL;
+}
+
 bool server_needs_workspace(const char *method)
 {
-	static const char *const without[] = {"initialize", "ping", "server/discover",
-					      "tools/list", "logging/setLevel"};
+	static const char *const without[] = {"initialize",      "ping",
+					      "server/discover", "tools/list",
+					      "prompts/list",    "logging/setLevel"};
 
 	for (size_t i = 0; i < COUNT_OF(without); i++)
 		if (strcmp(without[i], method) == 0)

@@ -22,6 +22,9 @@ typedef void server_answer_fn(json_t *message, void *arg);
 
 /* Borrows both until destroyed. */
 struct server *server_create(const struct config *config, struct loop *loop);
+/* What clients keep for it (requestState) is sealed with a key made from this one, of
+ * ASKS_KEY_SIZE bytes; before that with one of this process's own. */
+void server_use_key(struct server *self, const unsigned char *secret);
 /* Requests still open end unanswered. */
 void server_destroy(struct server **self);
 
@@ -56,6 +59,12 @@ void server_left(struct server *self, uint64_t session);
 
 /* Whether a request of this method is known in the revision. */
 bool server_has_method(const char *method, enum mcp_revision revision);
+/* A request of 2026-07-28 over HTTP whose headers do not repeat its arguments: its
+ * answer (caller owns), or NULL.  header(): see tools_header_mismatch(). */
+json_t *server_check_headers(const struct server *self, const struct rpc *rpc,
+			     bool (*header)(void *arg, const char *name,
+					    struct buf *out),
+			     void *arg);
 /* False for what is answered without a workspace: how to talk, and which tools there
  * are. */
 bool server_needs_workspace(const char *method);

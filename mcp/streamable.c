@@ -210,6 +210,30 @@ static enum era decide(struct exchange *exchange, const struct rpc *rpc, bool cl
 	return era_decide(rpc, &headers, server_has_method, verdict);
 }
 
+static bool read_header(void *arg, const char *name, struct buf *out)
+{
+	char value[8192];
+	int len = http_header(arg, name, value, sizeof value);
+
+	if (len >= 0)
+		buf_add(out, value, (size_t)len);
+	return len != HEADER_ABSENT;
+}
+
+static void take_stateless(struct streamable *self, struct exchange *exchange,
+			   const struct rpc *rpc, const json_t *messages,
+			   enum mcp_revision revision)
+{
+	const struct session session = {.revision = revision};
+	json_auto_t *refusal =
+	    server_check_headers(self->posts.server, rpc, read_header, exchange);
+
+	if (refusal)
+		post_reply_json(exchange, 400, "", refusal);
+	else
+		hand_on(self, exchange, messages, false, &session, "");
+}
+
 static void take_one(struct streamable *self, struct exchange *exchange,
 		     const struct rpc *rpc, const json_t *messages)
 {
@@ -221,8 +245,7 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 	read_version(exchange, &version);
 	switch (decide(exchange, rpc, claims, &version, &verdict)) {
 	case ERA_STATELESS:
-		session = (struct session){.revision = verdict.revision};
-		hand_on(self, exchange, messages, false, &session, "");
+		take_stateless(self, exchange, rpc, messages, verdict.revision);
 		return;
 	case ERA_DROPPED:
 		http_reply(exchange, 202, "", NULL, "", 0);

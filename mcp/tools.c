@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/conformance.h"
+#include "mcp/era.h"
+#include "mcp/icons.h"
 #include "mcp/outlet.h"
 #include "wire/json.h"
 #include "wire/mem.h"
@@ -43,7 +46,9 @@ static const struct tool *find(const char *name, size_t size)
 
 const struct tool *tool_find(const struct config *config, const char *name)
 {
-	return config_offers_tool(config, name) ? find(name, strlen(name)) : NULL;
+	if (config_offers_tool(config, name))
+		return find(name, strlen(name));
+	return config->conformance ? conformance_tool(name) : NULL;
 }
 
 int tools_check(const struct config *config, struct err *err)
@@ -113,14 +118,23 @@ static json_t *arg_schema(const struct tool_arg *arg)
 	return schema;
 }
 
-static json_t *input_schema(const struct tool *tool, bool branches)
+static json_t *input_schema(const struct tool *tool, bool branches,
+			    enum mcp_revision revision)
 {
+	if (tool->input_schema)
+		return json_loads(tool->input_schema, 0, NULL);
 	json_t *properties = json_object(), *required = json_array();
 	json_t *schema = json_pack("{ss so sb}", "type", "object", "properties",
 				   properties, "additionalProperties", 0);
 
-	for (const struct tool_arg *arg = tool->args; arg->name; arg++) {
-		json_object_set_new(properties, arg->name, arg_schema(arg));
+	for (size_t i = 0; tool->args[i].name; i++) {
+		const struct tool_arg *arg = &tool->args[i];
+		json_t *property = arg_schema(arg);
+
+		if (tool->headers[i] && revision >= MCP_STATELESS)
+			json_object_set_new(property, "x-mcp-header",
+					    json_string(tool->headers[i]));
+		json_object_set_new(properties, arg->name, property);
 		if (arg->required)
 			json_array_append_new(required, json_string(arg->name));
 	}
@@ -141,7 +155,7 @@ static json_t *describe(const struct tool *tool, const struct config *config,
 	bool other = !config->persist && tool->stateless;
 	json_t *row = json_pack("{ss ss so}", "name", tool->name, "description",
 				other ? tool->stateless : tool->description,
-				"inputSchema", input_schema(tool, branches));
+				"inputSchema", input_schema(tool, branches, revision));
 
 	if (revision >= MCP_2025_03_26)
 		json_object_set_new(row, "annotations",
@@ -152,9 +166,12 @@ static json_t *describe(const struct tool *tool, const struct config *config,
 					      "openWorldHint", tool->open_world));
 	if (revision >= MCP_2025_06_18) {
 		json_object_set_new(row, "title", json_string(tool->title));
-		json_object_set_new(row, "outputSchema",
-				    json_loads(tool->output_schema, 0, NULL));
+		if (tool->output_schema)
+			json_object_set_new(row, "outputSchema",
+					    json_loads(tool->output_schema, 0, NULL));
 	}
+	if (revision >= MCP_2025_11_25 && tool->icon)
+		json_object_set_new(row, "icons", icons_json(tool->icon));
 	return row;
 }
 
@@ -166,6 +183,9 @@ json_t *tools_list(const struct config *config, enum mcp_revision revision)
 		if (config_offers_tool(config, tools[i]->name))
 			json_array_append_new(list,
 					      describe(tools[i], config, revision));
+	for (size_t i = 0; config->conformance && conformance_tools[i]; i++)
+		json_array_append_new(list,
+				      describe(conformance_tools[i], config, revision));
 	return list;
 }
 
@@ -193,6 +213,59 @@ void tools_markdown(FILE *to)
 		print_signature(tools[i], to);
 		fprintf(to, "%.*s |\n", (int)strcspn(text, "\n"), text);
 	}
+}
+
+/* ---- Mcp-Param-* ---- */
+
+/* As SEP-2243 writes a value in a header; false for one that it has none for. */
+static bool show_value(struct buf *out, const json_t *value)
+{
+	if (json_is_string(value))
+		buf_add(out, json_string_value(value), json_string_length(value));
+	else if (json_is_integer(value))
+		buf_number(out, json_integer_value(value));
+	else if (json_is_boolean(value))
+		buf_text(out, json_is_true(value) ? "true" : "false");
+	else
+		return false;
+	return true;
+}
+
+static bool is_mirrored(const struct buf *header, const json_t *value)
+{
+	owned(buf_finish) struct buf decoded = {0}, wanted = {0};
+	char *end;
+
+	if (!era_decode(&decoded, buf_str(header)) || !show_value(&wanted, value))
+		return false;
+	if (json_is_integer(value)) /* "42.0" is 42 */
+		return decoded.size &&
+		       strtod(decoded.data, &end) == json_number_value(value) && !*end;
+	return decoded.size == wanted.size &&
+	       memcmp(buf_str(&decoded), buf_str(&wanted), wanted.size) == 0;
+}
+
+const char *tools_header_mismatch(const struct config *config, const json_t *params,
+				  bool (*header)(void *arg, const char *name,
+						 struct buf *out),
+				  void *arg)
+{
+	const struct tool *tool = tool_find(config, json_text(params, "name", ""));
+	const json_t *arguments = json_object_get(params, "arguments");
+
+	for (size_t i = 0; tool && tool->args[i].name; i++) {
+		const json_t *value = json_object_get(arguments, tool->args[i].name);
+		owned(buf_finish) struct buf name = {0}, text = {0};
+
+		if (!tool->headers[i])
+			continue;
+		buf_printf(&name, "mcp-param-%s", tool->headers[i]);
+		bool there = header(arg, buf_str(&name), &text);
+		bool wanted = value && !json_is_null(value);
+		if (there != wanted || (there && !is_mirrored(&text, value)))
+			return tool->headers[i];
+	}
+	return NULL;
 }
 
 /* ---- arguments ---- */
@@ -274,6 +347,8 @@ static int refuse_unknown(const struct tool *tool, const json_t *arguments,
 	for (const struct tool_arg *arg = tool->args; arg->name; arg++)
 		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
 			 known[0] ? ", " : "", arg->name);
+	if (tool->input_schema)
+		return 0;
 	if (branches)
 		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
 			 known[0] ? ", " : "", branch_arg.name);
@@ -320,17 +395,91 @@ static int enter_branch(struct tool_call *self, const json_t *arguments,
 
 /* ---- a call ---- */
 
-void tool_start(struct tool_call *self, const json_t *arguments)
+/* With the arguments that it has: they were read before if it was, and fit. */
+static void run(struct tool_call *self)
 {
 	struct arg_value values[TOOL_ARGS_MAX] = {{0}};
 	struct err err;
 
-	if (read_args(values, self->tool, arguments, has_branches(self->config), &err) <
-		0 ||
-	    enter_branch(self, arguments, &err) < 0)
+	if (read_args(values, self->tool, self->arguments, has_branches(self->config),
+		      &err) < 0)
 		tool_fail(self, &err);
 	else
 		self->tool->run(self, values);
+}
+
+void tool_start(struct tool_call *self, json_t *arguments)
+{
+	struct err err;
+
+	self->arguments = json_incref(arguments);
+	if (enter_branch(self, arguments, &err) < 0)
+		tool_fail(self, &err);
+	else
+		run(self);
+}
+
+static void ask_next(struct tool_call *self);
+
+static void on_answer(const json_t *response, void *arg)
+{
+	struct tool_call *self = arg;
+	owned(free_text) char *name = take(&self->question_name);
+	json_t *result = json_object_get(response, "result");
+	struct err err;
+
+	self->question = NULL;
+	if (result) {
+		asks_put(&self->asks, name, result);
+		ask_next(self);
+		return;
+	}
+	err_set(&err, ERR_ARGUMENT,
+		"the client did not answer what it was asked%s%.150s",
+		response ? ": " : "",
+		json_text(json_object_get(response, "error"), "message", ""));
+	tool_fail(self, &err);
+}
+
+/* One question after the other, then the tool again: it may have more. */
+static void ask_next(struct tool_call *self)
+{
+	const char *method = NULL;
+	json_t *params;
+	struct err err;
+
+	if (!asks_next(&self->asks, &self->question_name, &params, &method)) {
+		run(self);
+		return;
+	}
+	self->question = outlet_ask(self->questions, self->context, method, params,
+				    ASKS_STATE_S, on_answer, self);
+	if (self->question)
+		return;
+	err_set(&err, ERR_ARGUMENT,
+		"the client has to be asked something, but takes no stream on which "
+		"to ask it");
+	tool_fail(self, &err);
+}
+
+void tool_ask(struct tool_call *self, json_t *state)
+{
+	struct err err;
+
+	if (self->revision >= MCP_STATELESS) {
+		tool_finish(self, asks_result(&self->asks, state));
+		return;
+	}
+	json_decref(self->asks.state);
+	self->asks.state = state;
+	if (++self->asks.rounds <= ASKS_ROUNDS_MAX) {
+		ask_next(self);
+		return;
+	}
+	err_set(&err, ERR_ARGUMENT,
+		"the client was asked %d times and gave no answer that fits",
+		ASKS_ROUNDS_MAX);
+	tool_fail(self, &err);
 }
 
 void tool_cancel(struct tool_call *self)
@@ -339,6 +488,10 @@ void tool_cancel(struct tool_call *self)
 		call_cancel(self->call);
 	else if (self->viewer)
 		viewer_cancel(self->viewer);
+	else if (self->question)
+		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
+					      .msg = "cancelled before the client "
+						     "had answered"});
 }
 
 void tool_drop(struct tool_call *self)
@@ -348,8 +501,11 @@ void tool_drop(struct tool_call *self)
 	self->asking = false;
 	viewer_drop(&self->viewer);
 	outlet_withdraw(&self->question);
+	free_text(&self->question_name);
 	json_decref(self->kept);
-	self->kept = NULL;
+	json_decref(self->arguments);
+	self->kept = self->arguments = NULL;
+	asks_finish(&self->asks);
 	buf_finish(&self->preface);
 }
 
@@ -382,6 +538,12 @@ void tool_fail(struct tool_call *self, const struct err *err)
 	json_t *result = tool_result(self, text, strlen(text), NULL);
 	json_object_set_new(result, "isError", json_true());
 	tool_finish(self, result);
+}
+
+void tool_refuse(struct tool_call *self, struct rpc_refusal *refusal)
+{
+	tool_drop(self);
+	self->refused(refusal, self->arg);
 }
 
 bool tool_check_moved(struct tool_call *self, const struct outcome *outcome)

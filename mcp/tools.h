@@ -16,6 +16,8 @@
 #include "kernelmgr/config.h"
 #include "kernelmgr/viewer.h"
 #include "kernelmgr/workspaces.h"
+#include "mcp/asks.h"
+#include "mcp/rpc.h"
 #include "mcp/session.h"
 #include "wire/err.h"
 
@@ -52,6 +54,8 @@ struct live;
 struct tool_call;
 /* The tool's result (a CallToolResult, consumed). */
 typedef void tool_done_fn(json_t *result, void *arg);
+/* Instead: a JSON-RPC error (its data is taken). */
+typedef void tool_refused_fn(struct rpc_refusal *refusal, void *arg);
 
 struct tool {
 	const char *name, *title, *description;
@@ -59,8 +63,12 @@ struct tool {
 	    *stateless; /* the description where no namespace stays; NULL: the same */
 	bool read_only, destructive, idempotent, open_world; /* annotations */
 	struct tool_arg args[TOOL_ARGS_MAX];
-	const char *output_schema; /* JSON */
-	/* Answers by tool_finish(), now or later. */
+	/* Of each argument: it is mirrored in Mcp-Param-<this>, since 2026-07-28. */
+	const char *headers[TOOL_ARGS_MAX];
+	const char *input_schema;  /* JSON, instead of one made from args; or NULL */
+	const char *output_schema; /* JSON; NULL: no structure comes */
+	const char *icon;          /* see icons.h */
+	/* Answers by tool_finish(), now or later.  Runs again after tool_ask(). */
 	void (*run)(struct tool_call *call, const struct arg_value *args);
 };
 
@@ -74,11 +82,15 @@ struct tool_call { /* embed it; filled in by who starts it */
 	struct questions *questions;
 	struct live *live;
 	tool_done_fn *done;
+	tool_refused_fn *refused;
 	void *arg;
+	struct asks asks;
+	json_t *arguments; /* owned: to run again */
 	struct call *call; /* what it waits for, if anything */
 	bool asking;       /* an answer of the workspace's store */
 	struct viewer *viewer;
 	struct question *question; /* an answer of the client's */
+	char *question_name;       /* owned */
 	json_t *kept;       /* owned: what it needs of its arguments then, or NULL */
 	struct buf preface; /* whole lines to put before the result's text */
 };
@@ -89,13 +101,20 @@ int tools_check(const struct config *config, struct err *err) must_check;
 const struct tool *tool_find(const struct config *config, const char *name);
 /* The tools array of tools/list.  Caller owns. */
 json_t *tools_list(const struct config *config, enum mcp_revision revision);
+/* The header that a call of 2026-07-28 lacks, or that differs from the argument that it
+ * has to repeat; NULL: none.  header() appends the value of one and is false if there
+ * is none. */
+const char *tools_header_mismatch(const struct config *config, const json_t *params,
+				  bool (*header)(void *arg, const char *name,
+						 struct buf *out),
+				  void *arg);
 /* The README's table of tools: all that can be offered. */
 void tools_markdown(FILE *to);
 
 /* Checks the arguments and runs the tool; done comes once, perhaps before this
  * returns.  A wrong argument is the tool's own error (SEP-1303): done gets an isError
  * result, so that the model can correct itself. */
-void tool_start(struct tool_call *self, const json_t *arguments);
+void tool_start(struct tool_call *self, json_t *arguments);
 /* Asks what it runs to stop; the result still comes. */
 void tool_cancel(struct tool_call *self);
 /* Frees what it holds, not itself, without an answer. */
@@ -109,6 +128,11 @@ void tool_finish(struct tool_call *self, json_t *result);
 bool tool_check_moved(struct tool_call *self, const struct outcome *outcome) must_check;
 /* Answers "Error: ..." with isError. */
 void tool_fail(struct tool_call *self, const struct err *err);
+/* Answers with a JSON-RPC error; takes its data. */
+void tool_refuse(struct tool_call *self, struct rpc_refusal *refusal);
+/* Puts the questions wanted in self->asks to the client; once it has answered, the tool
+ * runs again with state (consumed; or NULL) in there.  self may be gone after it. */
+void tool_ask(struct tool_call *self, json_t *state);
 /* A CallToolResult of one text and, where the revision has it, a structure (which is
  * consumed).  Caller owns. */
 json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
