@@ -120,7 +120,9 @@ def test_a_binary_file_is_not_quoted(client: Client) -> None:
     assert "begins" not in text
 
 
-@pytest.mark.parametrize("path", ["nothing.csv", "../../etc/passwd", "/etc/passwd", "data", "x\x01"])
+@pytest.mark.parametrize(
+    "path", ["nothing.csv", "../../etc/passwd", "/etc/passwd", "data", "x\x01"]
+)
 def test_what_is_no_file_of_the_workspace_is_not_read(client: Client, path: str) -> None:
     text = text_of(client, "explore_file", path=path)
     assert "root:" not in text
