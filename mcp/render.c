@@ -23,38 +23,21 @@ enum {
 	NEWEST_SHOWN = 5,
 };
 
+/* Short: clients may put it before the model, and pay for it, in every request. */
+#define TEXT "{\"type\":\"string\"}"
+#define COUNT "{\"type\":\"integer\"}"
+#define LIST "{\"type\":\"array\"}"
+#define OBJECT "{\"type\":\"object\"}"
 const char render_schema[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"exit_code\":{\"type\":\"integer\",\"description\":\"0 success, 1 exception, n "
-    "sys.exit(n), 124 timeout, 125 not run, 128+n killed by signal n\"},"
-    "\"end\":{\"type\":\"string\",\"enum\":[\"ok\",\"error\",\"timed_out\","
-    "\"cancelled\",\"killed\",\"kernel_died\",\"not_run\"]},"
-    "\"notice\":{\"type\":\"string\",\"description\":\"restarts, timeouts, losses\"},"
-    "\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"
-    "\"result\":{\"type\":\"string\",\"description\":\"value of the last expression\"},"
-    "\"error\":{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"object\",\"properties\":{"
-    "\"name\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
-    "\"traceback\":{\"type\":\"string\"}}}]},"
-    "\"earlier_output\":{\"type\":\"string\",\"description\":\"output of threads and "
-    "processes that came after the cell before this one\"},"
-    "\"images\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
-    "\"file names; (figure N) for what is no file\"},"
-    "\"files\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-    "\"path\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"}}},\"description\":"
-    "\"new and changed files\"},"
-    "\"duration_ms\":{\"type\":\"integer\"},"
-    "\"execution_count\":{\"type\":\"integer\"},"
-    "\"state\":{\"type\":\"object\",\"properties\":{"
-    "\"vars\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
-    "\"more_vars\":{\"type\":\"integer\"},"
-    "\"imports\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
-    "\"workspace_files\":{\"type\":\"integer\"},\"namespace\":{\"type\":\"object\","
-    "\"properties\":{\"saved\":{\"type\":\"boolean\",\"description\":\"the state after "
-    "this cell survives a crash\"},\"bytes\":{\"type\":\"integer\"},"
-    "\"lost_if_restarted\":{\"type\":\"object\"},\"restored\":{\"type\":\"object\"}}}}}"
-    "},"
-    "\"required\":[\"exit_code\",\"end\",\"notice\",\"stdout\",\"stderr\",\"result\","
-    "\"error\",\"images\",\"files\",\"duration_ms\",\"state\"]}";
+    "sys.exit(n), 124 timeout, 125 not run, 130 cancelled, 128+n signal n\"},"
+    "\"end\":" TEXT ",\"notice\":" TEXT ",\"stdout\":" TEXT ",\"stderr\":" TEXT
+    ",\"result\":" TEXT ",\"error\":{\"anyOf\":[{\"type\":\"null\"}," OBJECT
+    "]},\"earlier_output\":" TEXT ",\"images\":" LIST ",\"files\":" LIST
+    ",\"duration_ms\":" COUNT ",\"execution_count\":" COUNT ",\"state\":" OBJECT
+    "},\"required\":[\"exit_code\",\"end\",\"notice\",\"stdout\",\"stderr\","
+    "\"result\",\"error\",\"images\",\"files\",\"duration_ms\",\"state\"]}";
 
 static const char *const end_names[] = {
     [CALL_OK] = "ok",

@@ -11,6 +11,7 @@
 #include "mcp/completion.h"
 #include "mcp/era.h"
 #include "mcp/icons.h"
+#include "mcp/instructions.h"
 #include "mcp/live.h"
 #include "mcp/prompts.h"
 #include "mcp/resources.h"
@@ -38,15 +39,6 @@ struct server {
 	struct questions questions;
 	struct audience audience;
 };
-
-static const char instructions[] =
-    "run_python keeps one live IPython kernel: variables, imports and functions stay "
-    "between calls, so build on them instead of repeating code. Files in the working "
-    "directory stay too: list_files, read_text_file and write_file work on them, and "
-    "they are resources, workspace:///PATH. Each result ends with a footer that names "
-    "what the next call will find; one of the first lines tells when the kernel was "
-    "restarted and what was lost. Show figures with plt.show() or leave them open; "
-    "they come back as images.";
 
 struct server *server_create(const struct config *config, struct loop *loop)
 {
@@ -189,21 +181,23 @@ static void on_initialize(const struct ask *ask)
 {
 	enum mcp_revision revision = ask->context->revision;
 
-	answer(ask, json_pack("{ss so so ss}", "protocolVersion",
-			      mcp_revision_name(revision), "capabilities",
-			      capabilities(revision), "serverInfo",
-			      server_info(revision), "instructions", instructions));
+	answer(ask,
+	       json_pack("{ss so so so}", "protocolVersion",
+			 mcp_revision_name(revision), "capabilities",
+			 capabilities(revision), "serverInfo", server_info(revision),
+			 "instructions", instructions_json(ask->server->config)));
 }
 
 static void on_discover(const struct ask *ask)
 {
 	enum mcp_revision revision = ask->context->revision;
 
-	answer(ask, cacheable(json_pack("{s[s] so ss}", "supportedVersions",
-					mcp_revision_name(MCP_2026_07_28),
-					"capabilities", capabilities(revision),
-					"instructions", instructions),
-			      revision));
+	answer(ask,
+	       cacheable(json_pack("{s[s] so so}", "supportedVersions",
+				   mcp_revision_name(MCP_2026_07_28), "capabilities",
+				   capabilities(revision), "instructions",
+				   instructions_json(ask->server->config)),
+			 revision));
 }
 
 static void on_ping(const struct ask *ask)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "mcp/icons.h"
 #include "mcp/live.h"
 #include "mcp/render.h"
 #include "mcp/tools.h"
@@ -71,6 +72,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 const struct tool tool_run_python = {
     .name = "run_python",
     .title = "Run Python",
+    .icon = ICON_PLAY,
     .description =
 	"Run Python code in a live IPython kernel that keeps its state: variables, "
 	"imports and functions of earlier calls are still there, so do not repeat "

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "mcp/icons.h"
 #include "mcp/saved.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
@@ -81,14 +82,13 @@ static void run_restore(struct tool_call *self, const struct arg_value *args)
 static const char output_schema[] =
     "{\"type\":\"object\",\"properties\":{\"cell\":{\"type\":\"integer\","
     "\"description\":\"the state is the one after this cell\"},\"saved\":{\"type\":"
-    "\"string\"},\"names\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
-    "\"properties\":{\"name\":{\"type\":\"string\"},\"type\":{\"type\":\"string\"},"
-    "\"bytes\":{\"type\":\"integer\"},\"cell\":{\"type\":\"integer\"}}}}},\"required\":"
-    "[\"cell\",\"saved\",\"names\"]}";
+    "\"string\"},\"names\":{\"type\":\"array\"}},\"required\":[\"cell\",\"saved\","
+    "\"names\"]}";
 
 const struct tool tool_undo = {
     .name = "undo",
     .title = "Undo cells",
+    .icon = ICON_BACK,
     .description =
 	"Put the variables back to what they were before the last cells ran.\n"
 	"Works after errors, timeouts, crashes and fresh=true too, as far as states "
@@ -103,6 +103,7 @@ const struct tool tool_undo = {
 const struct tool tool_restore = {
     .name = "restore",
     .title = "Restore a state",
+    .icon = ICON_CLOCK,
     .description =
 	"Put the variables back to what they were after a given cell.\n"
 	"If that cell has no saved state of its own, the newest one before it is "

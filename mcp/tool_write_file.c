@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "mcp/icons.h"
 #include "mcp/tools.h"
 #include "mcp/uri.h"
 #include "wire/json.h"
@@ -65,6 +66,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 const struct tool tool_write_file = {
     .name = "write_file",
     .title = "Write a file",
+    .icon = ICON_PEN,
     .description = "Write a whole file of at most 2 MiB into the workspace; one of "
 		   "that name is replaced, missing folders are made.",
     .destructive = true,

@@ -67,7 +67,7 @@ struct tool {
 	const char *headers[TOOL_ARGS_MAX];
 	const char *input_schema;  /* JSON, instead of one made from args; or NULL */
 	const char *output_schema; /* JSON; NULL: no structure comes */
-	const char *icon;          /* see icons.h */
+	const char *icon;          /* ICON_ of icons.h */
 	/* Answers by tool_finish(), now or later.  Runs again after tool_ask(). */
 	void (*run)(struct tool_call *call, const struct arg_value *args);
 };
