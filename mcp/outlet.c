@@ -138,9 +138,11 @@ void outlet_withdraw(struct question **self)
 
 	if (!dead)
 		return;
-	outlet_notify(&dead->outlet, "notifications/cancelled",
-		      json_pack("{ss ss}", "requestId", dead->id, "reason",
-				"not needed any more"));
+	json_auto_t *message = message_of(NULL, "notifications/cancelled",
+					  json_pack("{ss ss}", "requestId", dead->id,
+						    "reason", "not needed any more"));
+	if (dead->outlet.send) /* must: its own request may be cancelled */
+		dead->outlet.send(dead->outlet.arg, message, true);
 	LIST_REMOVE(dead, link);
 	loop_timer_stop(&dead->timer);
 	free(dead);

@@ -419,6 +419,31 @@ void tool_start(struct tool_call *self, json_t *arguments)
 		run(self);
 }
 
+bool tool_confirm(struct tool_call *self, const char *message, json_t *state)
+{
+	const json_t *answer = asks_answer(&self->asks, ASK_USER, "confirm");
+	const char *action = json_text(answer, "action", "");
+	json_auto_t *now = state;
+	struct err err;
+
+	if (!self->config->confirm || !asks_can(&self->asks, ASK_USER))
+		return true;
+	bool same = !now || json_equal(now, self->asks.state);
+	if (same && strcmp(action, "accept") == 0)
+		return true;
+	if (answer && strcmp(action, "accept") != 0) {
+		err_set(&err, ERR_DECLINED,
+			"the user did not agree; nothing was changed");
+		tool_fail(self, &err);
+		return false;
+	}
+	asks_want(
+	    &self->asks, ASK_USER, "confirm",
+	    asks_form(message, json_pack("{ss s{}}", "type", "object", "properties")));
+	tool_ask(self, json_incref(now));
+	return false;
+}
+
 static void ask_next(struct tool_call *self);
 
 static void on_answer(const json_t *response, void *arg)

@@ -173,6 +173,15 @@ def test_a_conversation_of_each_era(speak: type_of_speak) -> None:
     one.close()
 
 
+def test_a_question_of_a_cancelled_call_is_withdrawn(speak: type_of_speak, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "theirs").write_text("old")
+    one = speak().initialize(elicitation={})
+    one.check_question_is_withdrawn("theirs")
+    assert (tmp_path / "work" / "theirs").read_text() == "old"
+    one.close()
+
+
 def test_what_was_piped_in_is_answered_before_the_end(speak: type_of_speak) -> None:
     one = speak()
     one.initialize()
