@@ -89,13 +89,16 @@ lock: ## write all lock files anew, with the newest versions only after ARGS=--u
 	  -o requirements-plots.txt pyproject.toml
 	$(PY_TOOLS)/$(LOCK) --universal $(ARGS) --extra dev -c requirements.txt \
 	  -o requirements-dev.txt pyproject.toml
-	cd tests/clients && ../../$(PY_TOOLS)/$(LOCK) --universal $(ARGS) \
-	  -o requirements.txt requirements.in
+	for room in tests/clients bench; do \
+	  (cd $$room && $(CURDIR)/$(PY_TOOLS)/$(LOCK) --universal $(ARGS) \
+	    -o requirements.txt requirements.in) || exit; \
+	done
 	$(PY_TOOLS)/$(LOCK) $(ARGS) -o tests/classes/requirements.txt tests/classes/requirements.in
-	for room in tests/clients tests/conformance; do \
+	for room in tests/clients tests/conformance bench; do \
 	  .venv-clients/bin/npm $(if $(findstring upgrade,$(ARGS)),update,install) \
 	    --prefix $$room --package-lock-only --omit-lockfile-registry-resolved \
-	    --ignore-scripts --no-fund --no-audit --loglevel error || exit 1; done
+	    --ignore-scripts --no-fund --no-audit --loglevel error || exit; \
+	done
 
 clean: ## remove what was built (environments stay)
 	rm -rf build build-asan build-analyze build-fuzz

@@ -24,8 +24,8 @@ VENV_PYTHON = REPO / ".venv/bin/python"
 PYTHON = str(VENV_PYTHON if VENV_PYTHON.exists() else Path("/usr/bin/python3"))
 CLIENTS_NODE = REPO / ".venv-clients/bin/node"  # newer than Debian's
 NODE = str(CLIENTS_NODE) if CLIENTS_NODE.exists() else "node"
-SDK = REPO / "tests/clients/node_modules/@modelcontextprotocol/sdk"
-SDK_SERVER = REPO / "bench/sdk_server.mjs"
+SDK = REPO / "bench/node_modules/@modelcontextprotocol/server"
+PEERS_PYTHON = REPO / ".venv-bench/bin/python"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 SESSION = re.compile(rb"\r\nmcp-session-id: *(\S+)", re.IGNORECASE)
 
@@ -84,9 +84,10 @@ class Connection:
         message = {"id": 0, "method": "initialize", "params": params}
         self.socket.sendall(self.prepare(message, accept, **more))
         data = b""
-        while not (found := SESSION.search(data)) or b"protocolVersion" not in data:
+        while b"protocolVersion" not in data:
             data += self.receive()
-        self.session = found[1].decode()
+        found = SESSION.search(data)
+        self.session = found[1].decode() if found else ""  # some servers have none
         # What may still come of that answer must not be taken for the next one's.
         self.socket.close()
         self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=120)
@@ -124,19 +125,56 @@ class Server:
 
 
 @contextlib.contextmanager
-def sdk_server(kind: str) -> Iterator[Server]:
-    """The TypeScript SDK's: kind is json or sse.  node may be a wrapper, so that the server
-    itself says who it is.
-    """
-    process = subprocess.Popen([NODE, SDK_SERVER, kind], stdout=subprocess.PIPE, text=True)
+def own_server(name: str, *command: str | Path) -> Iterator[Server]:
+    """One of bench/, which prints its port and, since node may be a wrapper, who it is."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     with process.stdout as said:
         port, pid = map(int, said.readline().split())
     try:
-        yield Server(f"SDK, {kind.upper()}", port, pid)
+        yield Server(name, port, pid)
     finally:
         os.kill(pid, signal.SIGTERM)
         process.wait()
+
+
+def sdk_server(kind: str) -> contextlib.AbstractContextManager[Server]:
+    """The TypeScript SDK's: kind is json or sse."""
+    return own_server(f"TypeScript SDK, {kind.upper()}", NODE, REPO / "bench/sdk_server.mjs", kind)
+
+
+def python_server() -> contextlib.AbstractContextManager[Server]:
+    """The Python SDK's, with plain JSON answers, which are the faster ones."""
+    return own_server("Python SDK", PEERS_PYTHON, REPO / "bench/sdk_server.py")
+
+
+@contextlib.contextmanager
+def go_server() -> Iterator[Server]:
+    """A server in Go that PyPI has as a program; it reaches nothing that it serves."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = f"-t streamable-http --address 127.0.0.1:{port} --enabled-tools search"
+    options += " --usage-stats=disabled --log-level error"
+    process = subprocess.Popen(
+        [PEERS_PYTHON.with_name("mcp-grafana"), *options.split()],
+        env=clean_environment() | {"GRAFANA_URL": "http://127.0.0.1:1", "DO_NOT_TRACK": "1"},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        await_port(port)
+        yield Server("mcp-grafana (Go)", port, process.pid)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def await_port(port: int) -> None:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"nothing listens on port {port}")
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Measures the release build against its peers and writes docs/bench.md.
 
-usage: run.py BUILD-DIRECTORY [cells|results|pings|memory|starts|walls|snapshots|charts ...]
+usage: run.py BUILD-DIRECTORY [cells|results|traffic|memory|starts|walls|snapshots|charts ...]
 
 Each comparison is made within one run, in turn, and is told as a ratio; no test depends
 on it.  Naming some measures only those, and prints without writing; so does BENCH_QUICK=1,
@@ -23,14 +23,26 @@ from pathlib import Path
 import cells
 import charts
 import memory
-import pings
 import results
 import snapshot_room
 import snapshots
 import starts
+import traffic
 import walls
 from harness import REPO
-from peers import NODE, PYTHON, SDK, Server, await_quiet, busy_elsewhere, daemon, sdk_server
+from peers import (
+    NODE,
+    PEERS_PYTHON,
+    PYTHON,
+    SDK,
+    Server,
+    await_quiet,
+    busy_elsewhere,
+    daemon,
+    go_server,
+    python_server,
+    sdk_server,
+)
 from table import Section
 
 DOCUMENT = REPO / "docs/bench.md"
@@ -57,7 +69,7 @@ def machine() -> str:
         f"- {release[1] if release else '?'}, Linux {platform.release()}",
         f"- release build: {said('gcc', '--version').splitlines()[0]}; {packages}",
         f"- kernels: Python {said(PYTHON, '-c', python)}",
-        f"- Node {said(NODE, '--version')}, @modelcontextprotocol/sdk {sdk_version()}",
+        f"- Node {said(NODE, '--version')}, @modelcontextprotocol/server {sdk_version()}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -83,13 +95,16 @@ def run_results(program: Path, place: Path) -> list[Section]:
         return [results.measure(ours, unsaved, program)]
 
 
-def run_pings(program: Path, place: Path) -> list[Section]:
+def run_traffic(program: Path, place: Path) -> Iterator[Section]:
     with (
-        daemon(place / "pings", program) as ours,
+        daemon(place / "traffic", program) as daemon_of_ours,
         sdk_server("json") as one,
         sdk_server("sse") as two,
+        python_server() as three,
+        go_server() as four,
     ):
-        return [pings.measure([Server("vivarium", ours.port, ours.pid), one, two])]
+        ours = Server("vivarium", daemon_of_ours.port, daemon_of_ours.pid)
+        yield from traffic.measure([ours, one, two, three, four], [ours, three])
 
 
 def run_memory(program: Path, place: Path) -> Iterator[Section]:
@@ -114,7 +129,7 @@ def run_charts(_program: Path, _place: Path) -> list[Section]:
 MEASURES: dict[str, Callable[[Path, Path], Iterable[Section]]] = {
     "cells": run_cells,
     "results": run_results,
-    "pings": run_pings,
+    "traffic": run_traffic,
     "memory": run_memory,
     "starts": run_starts,
     "walls": run_walls,
@@ -127,8 +142,8 @@ def main(arguments: list[str]) -> int:
     """Measure, print, write."""
     program = Path(arguments[0]).absolute() / "vivarium"
     chosen = arguments[1:] or list(MEASURES)
-    if not SDK.exists() and {"pings", "memory"} & set(chosen):
-        print("the SDK's server is not there: npm's registry was out of reach at set-up")
+    if {"traffic", "memory"} & set(chosen) and not (SDK.exists() and PEERS_PYTHON.exists()):
+        print("the SDKs' servers are not there: npm's registry or PyPI was out of reach at set-up")
         return 1
     if "snapshots" in chosen and snapshot_room.missing():
         print("not there, see requirements-dev.txt:", *snapshot_room.missing())

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: MIT
-// An MCP server as the SDK's own examples set one up (express, stateful streamable HTTP).
-// usage: sdk_server.mjs json|sse   Answers as plain JSON or, as the SDK does by itself, as an
-// event stream.  Prints its port and its process id.
+// An MCP server by the TypeScript SDK on plain node:http, with sessions, as its README sets
+// one up.  usage: sdk_server.mjs json|sse   Answers as plain JSON or, as the SDK does by
+// itself, as an event stream.  Prints its port and its process id.
 import { randomUUID } from 'node:crypto';
-import { createRequire } from 'node:module';
-
-// The packages of tests/clients/package.json, so that there is one copy of them.
-const need = createRequire(new URL('../tests/clients/', import.meta.url));
-const { createMcpExpressApp } = need('@modelcontextprotocol/sdk/server/express.js');
-const { McpServer } = need('@modelcontextprotocol/sdk/server/mcp.js');
-const { StreamableHTTPServerTransport } = need('@modelcontextprotocol/sdk/server/streamableHttp.js');
-const { isInitializeRequest } = need('@modelcontextprotocol/sdk/types.js');
+import { createServer } from 'node:http';
+import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
+import { McpServer } from '@modelcontextprotocol/server';
 
 const enableJsonResponse = process.argv[2] === 'json';
 const transports = {};
 
 async function begin() {
-    const transport = new StreamableHTTPServerTransport({
+    const transport = new NodeStreamableHTTPServerTransport({
         enableJsonResponse,
         sessionIdGenerator: () => randomUUID(),
         onsessioninitialized: (id) => {
@@ -29,14 +24,7 @@ async function begin() {
     return transport;
 }
 
-async function handle(req, res) {
-    let transport = transports[req.headers['mcp-session-id']];
-    if (!transport && req.method === 'POST' && isInitializeRequest(req.body)) transport = await begin();
-    if (!transport) return res.status(400).send('no session');
-    return transport.handleRequest(req, res, req.body);
-}
-
-const app = createMcpExpressApp();
-app.post('/mcp', handle);
-app.get('/mcp', handle);
-const listener = app.listen(0, '127.0.0.1', () => console.log(listener.address().port, process.pid));
+const listener = createServer(async (req, res) => {
+    const session = req.headers['mcp-session-id'];
+    await (transports[session] ?? (await begin())).handleRequest(req, res);
+}).listen(0, '127.0.0.1', () => console.log(listener.address().port, process.pid));

@@ -118,11 +118,14 @@ ensure_clients() {
 		fi
 		echo "$want pypi" >$dir/.stamp
 	fi
-	ensure_npm tests/clients
-	ensure_npm tests/conformance
+	npm_packages $room ||
+		say "npm's registry cannot be reached: tests with clients for Node.js will skip"
+	npm_packages tests/conformance ||
+		say "npm's registry cannot be reached: the conformance suite will skip"
 }
 
-ensure_npm() { # DIRECTORY with a package-lock.json
+# npm_packages DIRECTORY: what its package-lock.json names.  False: out of reach.
+npm_packages() {
 	local room=$1 want
 	want=$(sha256sum <"$room/package-lock.json" | cut -d' ' -f1)
 	[ "$(cat "$room/node_modules/.stamp" 2>/dev/null)" != "$want" ] || return 0
@@ -132,10 +135,22 @@ ensure_npm() { # DIRECTORY with a package-lock.json
 		.venv-clients/bin/npm ci --prefix "$room" --ignore-scripts --no-fund --no-audit \
 		--loglevel error --fetch-retries 1 --fetch-timeout 20000 >&2; then
 		echo "$want" >"$room/node_modules/.stamp"
-	else
-		say "npm's registry cannot be reached: tests that need $room will skip"
-		rm -rf "$room/node_modules"
+		return 0
 	fi
+	rm -rf "$room/node_modules"
+	return 1
+}
+
+# Servers that make bench measures against.
+ensure_peers() {
+	local want
+	want=$(sha256sum <bench/requirements.txt | cut -d' ' -f1)
+	if [ "$(cat .venv-bench/.stamp 2>/dev/null)" != "$want" ]; then
+		say "making .venv-bench from bench/requirements.txt (about a minute)"
+		pip_environment .venv-bench bench/requirements.txt || return 0 # the bench says so
+		echo "$want" >.venv-bench/.stamp
+	fi
+	npm_packages bench || say "npm's registry cannot be reached: nothing to measure against"
 }
 
 case $purpose in
@@ -156,6 +171,7 @@ test)
 	ensure_environment .venv-dev requirements-dev.txt dev
 	ensure_fontlists
 	ensure_clients
+	ensure_peers
 	;;
 bench)
 	ensure_packages build run python bench
@@ -163,6 +179,7 @@ bench)
 	ensure_environment .venv-dev requirements-dev.txt dev
 	ensure_fontlists
 	ensure_clients
+	ensure_peers
 	command -v node >/dev/null || ensure_packages node
 	;;
 uml) ensure_packages uml ;;

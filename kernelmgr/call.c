@@ -126,6 +126,22 @@ void call_destroy(struct call **self)
 	free(dead);
 }
 
+void call_watch(struct call *self, call_print_fn *fn, void *arg)
+{
+	self->print = fn;
+	self->print_arg = arg;
+}
+
+static void show(const struct call *self, const struct jmsg *message)
+{
+	const json_t *text = json_object_get(message->content, "text");
+
+	if (self->print && json_is_string(text) && strcmp(message->type, "stream") == 0)
+		self->print(
+		    strcmp(json_text(message->content, "name", ""), "stderr") == 0,
+		    json_string_value(text), json_string_length(text), self->print_arg);
+}
+
 /* ---- the end ---- */
 
 /* A turn of the loop later, so that nobody below us still holds the call. */
@@ -391,10 +407,12 @@ void call_on_message(struct call *self, enum kernel_channel channel,
 		     const struct jmsg *message)
 {
 	self->messages++;
-	if (channel == KERNEL_IOPUB)
+	if (channel == KERNEL_IOPUB) {
 		outputs_add(&self->outputs, message);
-	else if (strcmp(message->type, "execute_reply") == 0)
+		show(self, message);
+	} else if (strcmp(message->type, "execute_reply") == 0) {
 		outputs_reply(&self->outputs, message);
+	}
 	take_number(self);
 	look(self);
 }

@@ -100,6 +100,11 @@ int call_create(struct call **out, struct workspace *workspace, const char *code
 /* Interrupts it if it runs, takes it out of the queue if it waits. */
 void call_cancel(struct call *self);
 
+/* Text of a stream, as it comes. */
+typedef void call_print_fn(bool is_err, const char *text, size_t size, void *arg);
+/* Tells from now on what it prints; fn NULL: nobody. */
+void call_watch(struct call *self, call_print_fn *fn, void *arg);
+
 enum call_state call_state(const struct call *self);
 const char *call_state_name(enum call_state state);
 /* The rows as a Markdown table, for ARCHITECTURE.md. */

@@ -21,6 +21,8 @@ struct call {
 	struct call_options options;
 	call_done_fn *done;
 	void *arg;
+	call_print_fn *print; /* NULL: nobody looks on */
+	void *print_arg;
 
 	enum call_state state;
 	struct loop_timer deadline;

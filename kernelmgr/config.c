@@ -14,9 +14,10 @@
 #include "wire/words.h"
 
 enum opt_type {
-	OPT_TEXT,
 	OPT_INT,
 	OPT_DECIMAL, /* stored in thousandths */
+	OPT_BYTES,   /* "512M", "4G", "1048576"; the last of the numbers */
+	OPT_TEXT,
 	OPT_SWITCH,
 	OPT_CHOICE
 };
@@ -60,7 +61,8 @@ static const struct opt options[] = {
     {"output-limit", OPT_INT, AT(output_limit), 1200, 100000000, .fallback = "20000",
      .help = "Characters kept of each of stdout and stderr: the first 1000 and the "
 	     "tail."},
-    {"result-limit", OPT_INT, AT(result_limit), 262144, 16777216, .fallback = "4194304",
+    {"result-limit", OPT_BYTES, AT(result_limit), 262144, 16777216,
+     .fallback = "4194304",
      .help = "Bytes of one whole answer; its text is at most three quarters; pictures "
 	     "shrink first."},
     {"max-images", OPT_INT, AT(max_images), 0, 32, .fallback = "4",
@@ -78,12 +80,12 @@ static const struct opt options[] = {
     {"verify", OPT_CHOICE, AT(verify), .choices = "idle|always|off", .fallback = "idle",
      .help = "When a spare kernel tries the newest saved state: while nothing runs and "
 	     "the machine is idle; however busy it is; never."},
-    {"namespace-max-bytes", OPT_INT, AT(namespace_max), 0, 1LL << 50, .fallback = "0",
+    {"namespace-max-bytes", OPT_BYTES, AT(namespace_max), 0, 1LL << 50, .fallback = "0",
      .help = "Bytes of a saved namespace; the largest values are left out first. 0: 4 "
 	     "GiB or a quarter of the free disk, whichever is less."},
     {"snapshot-keep", OPT_INT, AT(snapshot_keep), 1, 1000, .fallback = "20",
      .help = "Saved states kept in a workspace, for undo."},
-    {"snapshot-max-bytes", OPT_INT, AT(snapshot_max), 0, 1LL << 50, .fallback = "0",
+    {"snapshot-max-bytes", OPT_BYTES, AT(snapshot_max), 0, 1LL << 50, .fallback = "0",
      .help = "Bytes of all saved states of a workspace; older ones go first. 0: twice "
 	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
     {"tools", OPT_TEXT, TEXT(tools),
@@ -101,7 +103,7 @@ static const struct opt options[] = {
     {"read-dirs", OPT_TEXT, TEXT(read_dirs), .fallback = "", .shown = "(none)",
      .help = "Directories that all kernels may read besides the system and the "
 	     "interpreter; separated by colons."},
-    {"kernel-memory", OPT_INT, AT(kernel_memory), 0, 1LL << 50, .least = 128 << 20,
+    {"kernel-memory", OPT_BYTES, AT(kernel_memory), 0, 1LL << 50, .least = 128 << 20,
      .automatic = true, .fallback = "auto",
      .help = "Bytes of memory that a kernel with all that it starts may use; 0: no "
 	     "limit. auto: 4 GiB or half of the machine's, whichever is less."},
@@ -111,7 +113,7 @@ static const struct opt options[] = {
      .fallback = "0",
      .help = "Processors that a kernel may use at once, such as 1.5; 0: all. Busy "
 	     "kernels get equal shares in any case."},
-    {"workspace-quota", OPT_INT, AT(quota), 0, 1LL << 50, .least = 1 << 20,
+    {"workspace-quota", OPT_BYTES, AT(quota), 0, 1LL << 50, .least = 1 << 20,
      .fallback = "0",
      .help = "Bytes that the files of a workspace and of its home may take; 0: no "
 	     "limit. A cell that writes more is interrupted."},
@@ -247,11 +249,51 @@ static long long read_decimal(const char *text, char **end)
 	return value;
 }
 
+static const char units[] = "KMGT"; /* of 1024 each */
+
+/* A whole number, and perhaps a unit behind it. */
+static long long read_bytes(const char *text, char **end)
+{
+	long long value = strtoll(text, end, 10);
+	const char *unit =
+	    *end > text && **end ? strchr(units, toupper((unsigned char)**end)) : NULL;
+
+	if (!unit)
+		return value;
+	++*end;
+	for (ptrdiff_t i = unit - units; i >= 0; i--)
+		if (__builtin_mul_overflow(value, 1024, &value))
+			errno = ERANGE;
+	return value;
+}
+
+static long long read_number(const struct opt *opt, const char *text, char **end)
+{
+	errno = 0;
+	if (opt->type == OPT_DECIMAL)
+		return read_decimal(text, end);
+	return opt->type == OPT_BYTES ? read_bytes(text, end) : strtoll(text, end, 10);
+}
+
+static void show_bytes(int64_t value, char out[32])
+{
+	int unit = 0;
+
+	while (value && value % 1024 == 0 && units[unit]) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(out, 32, "%lld%.*s", (long long)value, unit > 0,
+		 &units[unit - (unit > 0)]);
+}
+
 /* A number as it is stored, for people. */
 static void show_number(const struct opt *opt, int64_t value, char out[32])
 {
 	if (opt->automatic && value == CONFIG_AUTO)
 		snprintf(out, 32, "auto");
+	else if (opt->type == OPT_BYTES)
+		show_bytes(value, out);
 	else if (opt->type == OPT_DECIMAL)
 		snprintf(out, 32, "%g", (double)value / THOUSAND);
 	else
@@ -272,21 +314,22 @@ static void show_range(const struct opt *opt, char out[RANGE_MAX_BYTES])
 static int set_number(struct config *self, const struct opt *opt, const char *name,
 		      const char *text, struct err *err)
 {
-	bool decimal = opt->type == OPT_DECIMAL;
+	static const char *const kinds[] = {[OPT_INT] = "whole number",
+					    [OPT_DECIMAL] = "number",
+					    [OPT_BYTES] = "number of bytes"};
 	char *end, range[RANGE_MAX_BYTES];
 
 	if (opt->automatic && strcasecmp(text, "auto") == 0) {
 		*number_at(self, opt) = CONFIG_AUTO;
 		return 0;
 	}
-	errno = 0;
-	long long value = decimal ? read_decimal(text, &end) : strtoll(text, &end, 10);
+	long long value = read_number(opt, text, &end);
 	show_range(opt, range);
 	if (errno || end == text || *end || value < opt->min || value > opt->max ||
 	    (value && value < opt->least))
-		return err_set(err, ERR_CONFIG, "%s='%.60s' is not a %snumber%s %s",
-			       name, text, decimal ? "" : "whole ",
-			       opt->least ? ":" : " from", range);
+		return err_set(err, ERR_CONFIG, "%s='%.60s' is not a %s%s %s", name,
+			       text, kinds[opt->type], opt->least ? ":" : " from",
+			       range);
 	*number_at(self, opt) = value;
 	return 0;
 }
@@ -299,6 +342,7 @@ static int set(struct config *self, const struct opt *opt, const char *name,
 	switch (opt->type) {
 	case OPT_INT:
 	case OPT_DECIMAL:
+	case OPT_BYTES:
 		return set_number(self, opt, name, text, err);
 	case OPT_SWITCH:
 		if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
@@ -529,7 +573,7 @@ static const char *shown_range(const struct opt *opt, char out[RANGE_MAX_BYTES +
 	char range[RANGE_MAX_BYTES];
 
 	out[0] = '\0';
-	if (opt->type == OPT_INT || opt->type == OPT_DECIMAL) {
+	if (opt->type <= OPT_BYTES) {
 		show_range(opt, range);
 		snprintf(out, RANGE_MAX_BYTES + 3, " (%s)", range);
 	} else if (opt->type == OPT_SWITCH) {

@@ -125,7 +125,7 @@ static void write_all(FILE *to, void *arg)
 	fprintf(to, LIVE "\n", entry->workspace);
 }
 
-int journal_open(struct journal **out, const char *state_dir, struct err *err)
+int journal_open(struct journal **out, const char *dir, struct err *err)
 {
 	owned(journal_close) struct journal *self = xcalloc(1, sizeof *self);
 
@@ -133,8 +133,8 @@ int journal_open(struct journal **out, const char *state_dir, struct err *err)
 	LIST_INIT(&self->lost);
 	LIST_INIT(&self->live);
 	LIST_INIT(&self->ended);
-	if (notes_open(&self->notes, state_dir, "calls.journal", replay, write_all,
-		       self, err) < 0)
+	if (notes_open(&self->notes, dir, "calls.journal", replay, write_all, self,
+		       err) < 0)
 		return -1;
 	*out = take(&self);
 	return 0;

@@ -16,10 +16,9 @@
 
 struct journal;
 
-/* Opens the journal in state_dir, takes note of the calls that its last user left open,
+/* Opens the journal in dir, takes note of the calls that its last user left open,
  * and starts it anew. */
-int journal_open(struct journal **out, const char *state_dir,
-		 struct err *err) must_check;
+int journal_open(struct journal **out, const char *dir, struct err *err) must_check;
 void journal_close(struct journal **self);
 
 /* A call is queued; returns its number here.  A journal of NULL takes no notes. */

@@ -261,7 +261,7 @@ static int open_stdio(struct daemon *self, struct err *err)
 {
 	const struct stdio_host host = {.settle = settle,
 					.over = on_stdio_over,
-					.state_dir = self->state_dir,
+					.own_dir = self->own_dir,
 					.arg = self};
 	int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	int out = take_stdout(err);

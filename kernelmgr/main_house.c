@@ -66,17 +66,19 @@ int house_open_state(struct daemon *self, struct err *err)
 		memcpy(config->workdir, real, strlen(real) + 1);
 	if (state_open(self->state_dir, config->state_dir, config->workdir, err) < 0)
 		return config_blame(config, "state-dir", err);
+	if (state_own(self->own_dir, self->state_dir, err) < 0)
+		return -1;
 	return state_lock(self->state_dir, &self->state_lock, err);
 }
 
 static int open_directories(struct daemon *self, struct err *err)
 {
-	if (state_secret(self->state_dir, "session.key", self->sessions.key,
+	if (state_secret(self->own_dir, "session.key", self->sessions.key,
 			 sizeof self->sessions.key, err) < 0 ||
-	    state_secret(self->state_dir, "snapshot.key", self->place.stores.key,
+	    state_secret(self->own_dir, "snapshot.key", self->place.stores.key,
 			 sizeof self->place.stores.key, err) < 0 ||
-	    sessions_open(&self->sessions, self->state_dir, err) < 0 ||
-	    journal_open(&self->journal, self->state_dir, err) < 0)
+	    sessions_open(&self->sessions, self->own_dir, err) < 0 ||
+	    journal_open(&self->journal, self->own_dir, err) < 0)
 		return -1;
 	return state_runtime_open(self->runtime_dir, &self->runtime_lock, err);
 }
@@ -226,7 +228,7 @@ int house_open(struct daemon *self, void (*on_left)(void *arg), struct err *err)
 		return -1;
 	self->channels.workspaces = self->workspaces;
 	server_use_key(self->server, self->sessions.key);
-	if (door_open(&self->door, self->loop, self->state_dir, &self->channels, &owner,
+	if (door_open(&self->door, self->loop, self->own_dir, &self->channels, &owner,
 		      err) < 0)
 		return -1;
 	if (self->http)

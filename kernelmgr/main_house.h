@@ -26,7 +26,7 @@
 struct daemon {
 	struct config config;
 	struct launch_paths paths;
-	char state_dir[PATH_MAX], runtime_dir[PATH_MAX];
+	char state_dir[PATH_MAX], own_dir[PATH_MAX], runtime_dir[PATH_MAX];
 	int runtime_lock, state_lock;
 	struct sessions sessions;
 	struct tokens tokens;

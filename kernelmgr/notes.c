@@ -43,12 +43,12 @@ static void read_old(FILE *old, notes_read_fn *read, void *arg)
 	}
 }
 
-int notes_open(struct notes *self, const char *state_dir, const char *name,
+int notes_open(struct notes *self, const char *dir, const char *name,
 	       notes_read_fn *read, notes_write_fn *write, void *arg, struct err *err)
 {
 	self->write = write;
 	self->arg = arg;
-	if (snprintf(self->path, sizeof self->path, "%s/%s", state_dir, name) >=
+	if (snprintf(self->path, sizeof self->path, "%s/%s", dir, name) >=
 	    (int)sizeof self->path)
 		return err_set(err, ERR_CONFIG, "the path is too long");
 	FILE *old = fopen(self->path, "re");

@@ -28,7 +28,7 @@ struct notes { /* embed it; zero takes no notes */
 };
 
 /* Reads what is there, then writes it anew. */
-int notes_open(struct notes *self, const char *state_dir, const char *name,
+int notes_open(struct notes *self, const char *dir, const char *name,
 	       notes_read_fn *read, notes_write_fn *write, void *arg,
 	       struct err *err) must_check;
 void notes_close(struct notes *self);

@@ -80,7 +80,7 @@ static bool has_ids(uid_t first)
 	       range.count - (first - range.inside) > (unsigned)OWNERS_MAX;
 }
 
-int owners_open(struct owners **out, const char *state_dir, struct err *err)
+int owners_open(struct owners **out, const char *dir, struct err *err)
 {
 	owned(owners_close) struct owners *self = xcalloc(1, sizeof *self);
 
@@ -92,8 +92,8 @@ int owners_open(struct owners **out, const char *state_dir, struct err *err)
 	if (!self->first)
 		return err_set(err, ERR_CONFIG,
 			       "this container has no range of user ids to give away");
-	if (notes_open(&self->notes, state_dir, "owners", read_line, write_all, self,
-		       err) < 0)
+	if (notes_open(&self->notes, dir, "owners", read_line, write_all, self, err) <
+	    0)
 		return -1;
 	*out = take(&self);
 	return 0;

@@ -16,7 +16,7 @@
 struct owners;
 
 /* Fails if this process may not change ids, or has no range of ids to give. */
-int owners_open(struct owners **out, const char *state_dir, struct err *err) must_check;
+int owners_open(struct owners **out, const char *dir, struct err *err) must_check;
 void owners_close(struct owners **self);
 /* The id of a workspace, a new one if it has none yet. */
 int owners_find(struct owners *self, const char *workspace, uid_t *out,

@@ -90,6 +90,33 @@ int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 	return 0;
 }
 
+/* Before this directory was there, its files lay in the one above. */
+static int move_in(const char *state_dir, const char *own, struct err *err)
+{
+	static const char *const names[] = {"session.key",   "snapshot.key",
+					    "door.key",      "sessions.ended",
+					    "calls.journal", "owners"};
+	char from[PATH_MAX + 16], to[PATH_MAX + 16];
+
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		snprintf(from, sizeof from, "%s/%s", state_dir, names[i]);
+		snprintf(to, sizeof to, "%s/%s", own, names[i]);
+		if (access(to, F_OK) < 0 && rename(from, to) < 0 && errno != ENOENT)
+			return err_set(err, ERR_SYSTEM, "move %.150s", from);
+	}
+	return 0;
+}
+
+int state_own(char out[PATH_MAX], const char *state_dir, struct err *err)
+{
+	if (snprintf(out, PATH_MAX, "%s/daemon", state_dir) >= PATH_MAX)
+		return err_set(err, ERR_CONFIG,
+			       "the state directory's path is too long");
+	if (mkdir(out, 0700) < 0 && errno != EEXIST)
+		return err_set(err, ERR_SYSTEM, "make %.150s", out);
+	return move_in(state_dir, out, err);
+}
+
 int state_lock(const char *state_dir, int *lock, struct err *err)
 {
 	char path[PATH_MAX + 8], owner[16] = "?";
@@ -128,12 +155,12 @@ static int make_secret(const char *path, const void *bytes, size_t size,
 	return 0;
 }
 
-int state_secret(const char *state_dir, const char *name, void *out, size_t size,
+int state_secret(const char *dir, const char *name, void *out, size_t size,
 		 struct err *err)
 {
 	char path[PATH_MAX + 64];
 
-	snprintf(path, sizeof path, "%s/%s", state_dir, name);
+	snprintf(path, sizeof path, "%s/%s", dir, name);
 	owned(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && read(fd, out, size) == (ssize_t)size)
 		return 0;

@@ -20,12 +20,16 @@ int state_find(char out[PATH_MAX], const char *configured, const char *real_work
  * Fails if the state would lie inside it, where code could read it. */
 int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 	       struct err *err) must_check;
+/* The part of it that is the daemon's alone: keys, journals, the socket of its door.
+ * Kernels with a user id of their own may have to pass the state directory; what lies
+ * here they cannot even look at. */
+int state_own(char out[PATH_MAX], const char *state_dir, struct err *err) must_check;
 /* Makes this daemon the only one that uses the state, as long as *lock stays open: two
  * would each have a kernel for the same workspace.  ERR_BUSY: there is another. */
 int state_lock(const char *state_dir, int *lock, struct err *err) must_check;
 /* Reads the secret called name, or makes it: size random bytes in a file of mode 0600
  * that is renamed into place whole. */
-int state_secret(const char *state_dir, const char *name, void *out, size_t size,
+int state_secret(const char *dir, const char *name, void *out, size_t size,
 		 struct err *err) must_check;
 /* The home directory of a workspace's kernels and of its branches', made if it is
  * missing. */

@@ -10,6 +10,7 @@
 
 #include "kernelmgr/idmap.h"
 #include "kernelmgr/landlock.h"
+#include "kernelmgr/state.h"
 #include "kernelmgr/sweep.h"
 #include "kernelmgr/walls.h"
 #include "kernelmgr/walls_network.h"
@@ -156,9 +157,12 @@ static int try_candidate(struct walls *self, const struct candidate *candidate,
 			 char *const env[], const char *runtime_dir,
 			 const char *state_dir, struct err *err)
 {
+	char own[PATH_MAX];
+
 	self->tier = candidate->tier;
 	self->become = candidate->become;
-	if (self->tier == 'U' && owners_open(&self->owners, state_dir, err) < 0)
+	if (self->tier == 'U' && (state_own(own, state_dir, err) < 0 ||
+				  owners_open(&self->owners, own, err) < 0))
 		return -1;
 	if (self->tier == 'L' && landlock_abi() == 0)
 		return err_set(err, ERR_CONFIG, "this Linux has no Landlock");

@@ -17,6 +17,7 @@ struct channel {
 	bool has_revision; /* initialize was answered */
 	enum mcp_revision revision;
 	json_t *hello; /* owned: its params */
+	json_t *level; /* owned: those of the last logging/setLevel */
 	size_t open;
 };
 
@@ -54,6 +55,11 @@ size_t channel_open(const struct channel *self)
 json_t *channel_hello(const struct channel *self)
 {
 	return self->hello;
+}
+
+json_t *channel_level(const struct channel *self)
+{
+	return self->level;
 }
 
 /* ---- answering ---- */
@@ -257,6 +263,15 @@ static int revision_of(struct channel *self, const struct rpc *rpc, bool batch,
 	return -1;
 }
 
+/* Who has the workspaces may be another one later, and has to know it then. */
+static void note_level(struct channel *self, const struct rpc *rpc)
+{
+	if (strcmp(rpc->method, "logging/setLevel") != 0)
+		return;
+	json_decref(self->level);
+	self->level = json_incref(rpc->params);
+}
+
 static void take_request(struct channel *self, struct batch *batch,
 			 const struct rpc *rpc)
 {
@@ -280,6 +295,7 @@ static void take_request(struct channel *self, struct batch *batch,
 		int revision = revision_of(self, rpc, batch != NULL, &refusal);
 
 		if (revision >= 0) {
+			note_level(self, rpc);
 			ask_server(self, batch, rpc, (enum mcp_revision)revision);
 			return;
 		}
@@ -430,6 +446,7 @@ void channel_destroy(struct channel **self)
 	server_left(dead->channels->server, dead->number);
 	LIST_REMOVE(dead, link);
 	json_decref(dead->hello);
+	json_decref(dead->level);
 	free(dead);
 }
 

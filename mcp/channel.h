@@ -68,6 +68,8 @@ void channel_fail(struct channel *self, json_t *message, const struct err *err);
 size_t channel_open(const struct channel *self);
 /* The params of its `initialize`, or NULL.  Borrows until the next one comes. */
 json_t *channel_hello(const struct channel *self);
+/* The same of its `logging/setLevel`. */
+json_t *channel_level(const struct channel *self);
 
 /* After server_destroy(): nobody answers any more. */
 void channels_finish(struct channels *self);

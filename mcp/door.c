@@ -53,23 +53,23 @@ struct door {
 /* ---- the address ---- */
 
 /* By a descriptor of its directory: an address has at most 107 bytes. */
-static int find_address(const char *state_dir, int *dir, struct sockaddr_un *out,
+static int find_address(const char *own_dir, int *dir, struct sockaddr_un *out,
 			struct err *err)
 {
-	*dir = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*dir = open(own_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (*dir < 0)
-		return err_set(err, ERR_SYSTEM, "open %.150s", state_dir);
+		return err_set(err, ERR_SYSTEM, "open %.150s", own_dir);
 	*out = (struct sockaddr_un){.sun_family = AF_UNIX};
 	snprintf(out->sun_path, sizeof out->sun_path, "/proc/self/fd/%d/" DOOR_NAME,
 		 *dir);
 	return 0;
 }
 
-static int read_key(const char *state_dir, char out[KEY_HEX_SIZE], struct err *err)
+static int read_key(const char *own_dir, char out[KEY_HEX_SIZE], struct err *err)
 {
 	unsigned char key[KEY_SIZE];
 
-	if (state_secret(state_dir, "door.key", key, sizeof key, err) < 0)
+	if (state_secret(own_dir, "door.key", key, sizeof key, err) < 0)
 		return -1;
 	sodium_bin2hex(out, KEY_HEX_SIZE, key, sizeof key);
 	explicit_bzero(key, sizeof key);
@@ -86,31 +86,31 @@ static bool is_ours(int fd)
 	       peer.uid == geteuid();
 }
 
-int door_reach(const char *state_dir, int *fd, struct err *err)
+int door_reach(const char *own_dir, int *fd, struct err *err)
 {
 	owned(close_fd) int dir = -1, made = -1;
 	struct sockaddr_un address;
 
-	if (find_address(state_dir, &dir, &address, err) < 0)
+	if (find_address(own_dir, &dir, &address, err) < 0)
 		return -1;
 	made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (made < 0 ||
 	    connect(made, (const struct sockaddr *)&address, sizeof address) < 0)
-		return err_set(err, ERR_SYSTEM, "reach %.150s/" DOOR_NAME, state_dir);
+		return err_set(err, ERR_SYSTEM, "reach %.150s/" DOOR_NAME, own_dir);
 	if (!is_ours(made))
 		return err_set(err, ERR_CONFIG,
-			       "%.150s/" DOOR_NAME " is another user's", state_dir);
+			       "%.150s/" DOOR_NAME " is another user's", own_dir);
 	*fd = made;
 	made = -1;
 	return 0;
 }
 
-int door_first_line(struct buf *out, const char *state_dir, const char *user,
+int door_first_line(struct buf *out, const char *own_dir, const char *user,
 		    struct err *err)
 {
 	char key[KEY_HEX_SIZE];
 
-	if (read_key(state_dir, key, err) < 0)
+	if (read_key(own_dir, key, err) < 0)
 		return -1;
 	json_auto_t *line =
 	    json_pack("{s{ss ss}}", "vivarium", "key", key, "user", user);
@@ -254,11 +254,11 @@ static void on_knock(void *arg)
 
 /* ---- the door ---- */
 
-static int bind_there(struct door *self, const char *state_dir, int fd, struct err *err)
+static int bind_there(struct door *self, const char *own_dir, int fd, struct err *err)
 {
 	struct sockaddr_un address;
 
-	if (find_address(state_dir, &self->dir, &address, err) < 0)
+	if (find_address(own_dir, &self->dir, &address, err) < 0)
 		return -1;
 	unlinkat(self->dir, DOOR_NAME,
 		 0); /* of one that was killed: we have the lock */
@@ -266,12 +266,11 @@ static int bind_there(struct door *self, const char *state_dir, int fd, struct e
 	int bound = bind(fd, (const struct sockaddr *)&address, sizeof address);
 	umask(before);
 	if (bound < 0 || listen(fd, GUESTS_MAX) < 0)
-		return err_set(err, ERR_SYSTEM, "listen on %.150s/" DOOR_NAME,
-			       state_dir);
+		return err_set(err, ERR_SYSTEM, "listen on %.150s/" DOOR_NAME, own_dir);
 	return 0;
 }
 
-int door_open(struct door **out, struct loop *loop, const char *state_dir,
+int door_open(struct door **out, struct loop *loop, const char *own_dir,
 	      struct channels *channels, const struct door_owner *owner,
 	      struct err *err)
 {
@@ -284,8 +283,8 @@ int door_open(struct door **out, struct loop *loop, const char *state_dir,
 		return err_set(err, ERR_SYSTEM, "make a socket");
 	/* consumes it */
 	if (loop_watch(loop, self->fd, on_knock, self, &self->watch, err) < 0 ||
-	    read_key(state_dir, self->key, err) < 0 ||
-	    bind_there(self, state_dir, self->fd, err) < 0)
+	    read_key(own_dir, self->key, err) < 0 ||
+	    bind_there(self, own_dir, self->fd, err) < 0)
 		return -1;
 	*out = take(&self);
 	return 0;

@@ -25,7 +25,7 @@ struct door_owner {
 };
 
 /* Only with the state's lock.  Borrows channels until destroyed. */
-int door_open(struct door **out, struct loop *loop, const char *state_dir,
+int door_open(struct door **out, struct loop *loop, const char *own_dir,
 	      struct channels *channels, const struct door_owner *owner,
 	      struct err *err) must_check;
 /* Cuts off who is there. */
@@ -36,9 +36,9 @@ int door_busy(const struct door *self);
 
 /* The other side of it: a connection to who has the lock.  Fails while he has no door
  * yet.  Caller owns *fd. */
-int door_reach(const char *state_dir, int *fd, struct err *err) must_check;
+int door_reach(const char *own_dir, int *fd, struct err *err) must_check;
 /* The first line, for the user of that name ("": nobody in particular). */
-int door_first_line(struct buf *out, const char *state_dir, const char *user,
+int door_first_line(struct buf *out, const char *own_dir, const char *user,
 		    struct err *err) must_check;
 
 #endif

@@ -12,13 +12,13 @@
 #include "wire/mem.h"
 
 enum { ANSWER_MAX = 64 << 20 /* bytes; the result limit is at most a quarter */ };
-#define HELLO_ID "vivarium-relay" /* of the initialize that is ours */
+#define OUR_ID "vivarium-relay" /* of the requests that are ours */
 
 struct relay {
 	struct relay_owner owner;
 	struct lines *lines;
-	json_t *hello; /* owned: what the other one has got */
-	json_t *open;  /* owned: the ids of what is not answered, as an array */
+	json_t *hello, *level; /* owned: what the other one has got */
+	json_t *open;          /* owned: the ids of what is not answered, as an array */
 };
 
 static bool send_value(struct relay *self, json_t *message, bool must)
@@ -62,10 +62,10 @@ size_t relay_open(const struct relay *self)
 
 /* ---- back ---- */
 
-/* True if it is the answer to our own. */
-static bool is_hello(const json_t *answer)
+/* True if it is the answer to one of our own. */
+static bool is_ours(const json_t *answer)
 {
-	return strcmp(json_text(answer, "id", ""), HELLO_ID) == 0;
+	return strcmp(json_text(answer, "id", ""), OUR_ID) == 0;
 }
 
 static void on_line(void *arg, const char *text, size_t size)
@@ -74,7 +74,7 @@ static void on_line(void *arg, const char *text, size_t size)
 	json_auto_t *answer = NULL;
 	struct err err;
 
-	if (json_parse(&answer, text, size, &err) < 0 || is_hello(answer))
+	if (json_parse(&answer, text, size, &err) < 0 || is_ours(answer))
 		return;
 	open_remove(self, json_object_get(answer, "id"));
 	for (size_t i = 0; i < json_array_size(answer); i++)
@@ -106,23 +106,27 @@ static void on_end(void *arg, bool broken)
 
 /* ---- there ---- */
 
-static int send_hello(struct relay *self, json_t *hello, struct err *err)
+/* A request of our own with these params, if they are new to him.  known: of the last
+ * one, owned. */
+static int send_first(struct relay *self, const char *method, json_t *params,
+		      json_t **known, struct err *err)
 {
-	if (!hello || hello == self->hello)
+	if (!params || params == *known)
 		return 0;
-	json_auto_t *first =
-	    json_pack("{ss ss ss sO}", "jsonrpc", "2.0", "id", HELLO_ID, "method",
-		      "initialize", "params", hello);
+	json_auto_t *first = json_pack("{ss ss ss sO}", "jsonrpc", "2.0", "id", OUR_ID,
+				       "method", method, "params", params);
 	if (!send_value(self, first, false))
 		return err_set(err, ERR_LIMIT, "too much waits to be handed on");
-	json_decref(self->hello);
-	self->hello = json_incref(hello);
+	json_decref(*known);
+	*known = json_incref(params);
 	return 0;
 }
 
-int relay_send(struct relay *self, json_t *hello, json_t *message, struct err *err)
+int relay_send(struct relay *self, json_t *hello, json_t *level, json_t *message,
+	       struct err *err)
 {
-	if (send_hello(self, hello, err) < 0)
+	if (send_first(self, "initialize", hello, &self->hello, err) < 0 ||
+	    send_first(self, "logging/setLevel", level, &self->level, err) < 0)
 		return -1;
 	if (!send_value(self, message, false))
 		return err_set(err, ERR_LIMIT, "too much waits to be handed on");
@@ -138,7 +142,7 @@ void relay_pause(struct relay *self, bool paused)
 	lines_pause(self->lines, paused);
 }
 
-int relay_create(struct relay **out, struct loop *loop, const char *state_dir,
+int relay_create(struct relay **out, struct loop *loop, const char *own_dir,
 		 const char *user, const struct relay_owner *owner, struct err *err)
 {
 	owned(relay_destroy) struct relay *self = xcalloc(1, sizeof *self);
@@ -148,11 +152,11 @@ int relay_create(struct relay **out, struct loop *loop, const char *state_dir,
 	int fd;
 
 	*self = (struct relay){.owner = *owner, .open = json_array()};
-	if (door_reach(state_dir, &fd, err) < 0)
+	if (door_reach(own_dir, &fd, err) < 0)
 		return -1;
 	if (lines_create(&self->lines, loop, fd, fcntl(fd, F_DUPFD_CLOEXEC, 0),
 			 ANSWER_MAX, &mine, err) < 0 ||
-	    door_first_line(&first, state_dir, user, err) < 0)
+	    door_first_line(&first, own_dir, user, err) < 0)
 		return -1;
 	lines_send(self->lines, first.data, first.size, true);
 	explicit_bzero(first.data, first.size);
@@ -168,6 +172,7 @@ void relay_destroy(struct relay **self)
 		return;
 	lines_destroy(&dead->lines);
 	json_decref(dead->hello);
+	json_decref(dead->level);
 	json_decref(dead->open);
 	free(dead);
 }

@@ -12,6 +12,7 @@
 #include "mcp/era.h"
 #include "mcp/icons.h"
 #include "mcp/instructions.h"
+#include "mcp/live.h"
 #include "mcp/prompts.h"
 #include "mcp/resources.h"
 #include "mcp/tools.h"
@@ -26,6 +27,7 @@ struct request { /* a tools/call that is being answered */
 	struct server_context context;
 	json_t *id; /* owned */
 	struct tool_call tool;
+	struct live live;
 	server_answer_fn *answer;
 	void *arg;
 };
@@ -61,6 +63,7 @@ void server_use_key(struct server *self, const unsigned char *secret)
 static void request_destroy(struct request *self)
 {
 	LIST_REMOVE(self, link);
+	live_stop(&self->live);
 	json_decref(self->id);
 	json_decref(self->context.progress_token);
 	tool_drop(&self->tool);
@@ -166,7 +169,8 @@ static void answer(const struct ask *ask, json_t *result)
 
 static json_t *capabilities(enum mcp_revision revision)
 {
-	json_t *all = json_pack("{s{} s{} s{}}", "tools", "resources", "prompts");
+	json_t *all =
+	    json_pack("{s{} s{} s{} s{}}", "tools", "resources", "prompts", "logging");
 
 	if (revision >= MCP_2025_03_26)
 		json_object_set_new(all, "completions", json_object());
@@ -385,11 +389,13 @@ static void on_tools_call(const struct ask *ask)
 					  .revision = ask->context->revision,
 					  .context = &self->context,
 					  .questions = &ask->server->questions,
+					  .live = &self->live,
 					  .done = on_tool_done,
 					  .refused = on_tool_refused,
 					  .asks = asks,
 					  .arg = self}};
 	json_incref(self->context.progress_token);
+	live_start(&self->live, ask->server->questions.loop, &self->context);
 	LIST_INSERT_HEAD(&ask->server->requests, self, link);
 	if (ask->context->workspace)
 		tool_start(&self->tool, arguments);

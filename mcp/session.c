@@ -85,10 +85,10 @@ static void write_ended(FILE *to, void *arg)
 	}
 }
 
-int sessions_open(struct sessions *self, const char *state_dir, struct err *err)
+int sessions_open(struct sessions *self, const char *dir, struct err *err)
 {
-	return notes_open(&self->notes, state_dir, "sessions.ended", read_ended,
-			  write_ended, self, err);
+	return notes_open(&self->notes, dir, "sessions.ended", read_ended, write_ended,
+			  self, err);
 }
 
 void sessions_close(struct sessions *self)

@@ -67,10 +67,9 @@ struct sessions { /* embed it; key is set by the owner */
 	struct opened opened[SESSIONS_OPENED_MAX]; /* of late, none of them ended */
 };
 
-/* Remembers from now on in state_dir which sessions were ended, and knows those that
+/* Remembers from now on in dir which sessions were ended, and knows those that
  * were before. */
-int sessions_open(struct sessions *self, const char *state_dir,
-		  struct err *err) must_check;
+int sessions_open(struct sessions *self, const char *dir, struct err *err) must_check;
 /* Forgets the key too. */
 void sessions_close(struct sessions *self);
 

@@ -112,7 +112,8 @@ static void hand_on(struct stdio *self, json_t *message)
 {
 	struct err err;
 
-	if (relay_send(self->relay, channel_hello(self->channel), message, &err) < 0)
+	if (relay_send(self->relay, channel_hello(self->channel),
+		       channel_level(self->channel), message, &err) < 0)
 		channel_fail(self->channel, message, &err);
 }
 
@@ -128,7 +129,7 @@ static int find_workspaces(struct stdio *self, struct err *err)
 		return 0;
 	if (err->kind != ERR_BUSY)
 		return -1;
-	if (relay_create(&self->relay, self->loop, self->host.state_dir, self->user,
+	if (relay_create(&self->relay, self->loop, self->host.own_dir, self->user,
 			 &owner, &ignored) < 0)
 		return -1;
 	log_info(subject, "%s: handing on to it", err->msg);

@@ -18,11 +18,11 @@ struct stdio;
 
 struct stdio_host { /* who can make this process a daemon */
 	/* Opens the workspaces here.  Fails with ERR_BUSY if another process has them;
-	 * state_dir then says where its door is. */
+	 * own_dir then says where its door is. */
 	int (*settle)(void *arg, struct err *err);
 	/* The input has ended and what was asked is answered, or nobody reads. */
 	void (*over)(void *arg);
-	const char *state_dir; /* borrowed */
+	const char *own_dir; /* borrowed */
 	void *arg;
 };
 

@@ -329,6 +329,24 @@ static void on_post(struct streamable *self, struct exchange *exchange)
 
 /* ---- GET and DELETE ---- */
 
+/* Since 2026-07-28 there are neither; revisions are dates, so later ones sort behind.
+ */
+static bool is_stateless(struct exchange *exchange)
+{
+	struct version version;
+
+	read_version(exchange, &version);
+	return version.len >= 0 &&
+	       strcmp(version.text, mcp_revision_name(MCP_STATELESS)) >= 0;
+}
+
+static void refuse_method(struct exchange *exchange)
+{
+	http_error(exchange, 405, "Allow: POST\r\n",
+		   "since revision %s there is only POST",
+		   mcp_revision_name(MCP_STATELESS));
+}
+
 static void on_get(struct streamable *self, struct exchange *exchange)
 {
 	struct session session;
@@ -404,6 +422,8 @@ static void on_request(struct exchange *exchange, void *arg)
 
 	if (strcmp(method, "POST") == 0)
 		on_post(self, exchange);
+	else if (is_stateless(exchange))
+		refuse_method(exchange);
 	else if (strcmp(method, "GET") == 0)
 		on_get(self, exchange);
 	else

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mcp/icons.h"
+#include "mcp/live.h"
 #include "mcp/render.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
@@ -22,6 +23,7 @@ static void on_done(const struct outcome *outcome, void *arg)
 	};
 
 	self->call = NULL;
+	live_follow(self->live, NULL);
 	tool_finish(self, render_outcome(outcome, &options));
 }
 
@@ -62,8 +64,9 @@ static void run(struct tool_call *self, const struct arg_value *args)
 			    .timeout_s = read_timeout(self, args[TIMEOUT].number),
 			    .fresh = args[FRESH].number != 0},
 			on_done, self, &err) == 0)
-		return;
-	tool_fail(self, &err);
+		live_follow(self->live, self->call);
+	else
+		tool_fail(self, &err);
 }
 
 const struct tool tool_run_python = {

@@ -49,6 +49,7 @@ struct arg_value {
 struct server_context;
 struct questions;
 struct question;
+struct live;
 /* A call of a tool that is being answered. */
 struct tool_call;
 /* The tool's result (a CallToolResult, consumed). */
@@ -79,6 +80,7 @@ struct tool_call { /* embed it; filled in by who starts it */
 	enum mcp_revision revision;
 	const struct server_context *context; /* borrowed, like the next: outlet.h */
 	struct questions *questions;
+	struct live *live;
 	tool_done_fn *done;
 	tool_refused_fn *refused;
 	void *arg;

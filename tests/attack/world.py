@@ -268,7 +268,7 @@ class World:
             proxy_secret,
             self.outside.secret.decode(),
             f"inode {self.facts['secret_inode']}",
-            (daemon.state / "session.key").read_bytes()[:64].hex(),
+            (daemon.state / "daemon" / "session.key").read_bytes()[:64].hex(),
             Path(self.facts["manifest"]).read_bytes()[:64].hex(),
             Path(self.facts["chunk"]).read_bytes()[:64].hex(),
             *(path.name for path in daemon.runtime_dirs()),

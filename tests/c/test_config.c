@@ -101,6 +101,44 @@ CASE(limits_may_be_decimal_or_automatic_and_have_a_least_value)
 			    "1048576");
 }
 
+CASE(bytes_may_have_a_unit)
+{
+	enum { REFUSED = -2 };
+	static const struct {
+		const char *given;
+		int64_t bytes; /* REFUSED */
+	} cases[] = {
+	    {"--kernel-memory=512M", 512LL << 20},
+	    {"--kernel-memory=4g", 4LL << 30},
+	    {"--kernel-memory=1T", 1LL << 40},
+	    {"--kernel-memory=262144K", 256LL << 20},
+	    {"--kernel-memory=300000001", 300000001},
+	    {"--kernel-memory=auto", CONFIG_AUTO},
+	    {"--kernel-memory=4GB", REFUSED},
+	    {"--kernel-memory=M", REFUSED},
+	    {"--kernel-memory=4 G", REFUSED},
+	    {"--kernel-memory=64M", REFUSED},
+	    {"--kernel-memory=-1G", REFUSED},
+	    {"--kernel-memory=9999999999T", REFUSED},
+	    {"--kernel-pids=1K", REFUSED},
+	};
+	struct config config;
+	struct err err;
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		bool good = cases[i].bytes != REFUSED;
+		int rc = load(&config, &err, ARGS(T(cases[i].given)), ARGS());
+
+		assert_int_equal(rc, good ? 0 : -1);
+		if (good)
+			assert_int_equal(config.kernel_memory, cases[i].bytes);
+	}
+	assert_int_equal(load(&config, &err, ARGS(T("--kernel-memory=64M")), ARGS()),
+			 -1);
+	assert_string_equal(err.msg, "--kernel-memory='64M' is not a number of bytes: "
+				     "0, or 128M to 1024T");
+}
+
 CASE(verbs_and_choices_are_understood)
 {
 	struct config config;
@@ -235,6 +273,7 @@ CASE(secrets_are_hidden_and_nothing_else)
 RUN(cmocka_unit_test(defaults_hold_without_settings),
     cmocka_unit_test(flags_win_over_the_environment),
     cmocka_unit_test(a_bad_value_is_refused_with_name_value_and_range),
+    cmocka_unit_test(bytes_may_have_a_unit),
     cmocka_unit_test(limits_may_be_decimal_or_automatic_and_have_a_least_value),
     cmocka_unit_test(verbs_and_choices_are_understood),
     cmocka_unit_test(what_is_printed_can_be_loaded_again),

@@ -392,9 +392,23 @@ def test_sessions_survive_a_restart_of_the_daemon(start: type_of_start) -> None:
     client.port = second.port
     assert client.request("ping") == {}
     assert client.run("1 + 1").data["result"] == "2"
-    key = second.state / "session.key"
+    key = second.state / "daemon" / "session.key"
     assert key.stat().st_mode & 0o777 == 0o600
     assert second.state.stat().st_mode & 0o777 == 0o700
+
+
+def test_state_of_before_the_daemon_had_a_directory_of_its_own_is_taken_over(
+    start: type_of_start,
+) -> None:
+    first = start()
+    client = first.client()
+    client.run_saved(first, "x = 6")
+    first.stop()
+    for path in (first.state / "daemon").iterdir():
+        if not path.is_socket():
+            path.rename(first.state / path.name)
+    client.port = start().port
+    assert client.run("x * 7").data["result"] == "42"  # the session, the state: both are known
 
 
 # ---- batches ----

@@ -479,7 +479,7 @@ def test_killed_five_times_in_five_ways_the_session_ends_right(start: type_of_st
 def test_a_hundred_cells_are_each_saved_soon(daemon: Daemon, client: Client) -> None:
     for _ in range(100):
         client.run("x = globals().get('x', 0) + 1")
-    wait_until(lambda: daemon.saved_upto() == 100, 20)
+    wait_until(lambda: daemon.saved_upto() == 100, 50)
     time.sleep(0.1)
     daemon.kill_kernel()
     assert client.run("x").data["result"] == "100"

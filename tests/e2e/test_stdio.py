@@ -279,7 +279,7 @@ def test_it_hands_on_to_a_daemon_that_speaks_http(speak: type_of_speak, tmp_path
     daemon = Daemon(tmp_path, env={"VIVARIUM_PYTHON": str(any_python())})
     try:
         daemon.client().run("x = 1")
-        door = tmp_path / "state/door"
+        door = tmp_path / "state/daemon/door"
         assert stat.S_IMODE(door.stat().st_mode) == 0o600
         one = speak().initialize()
         assert one.run("x + 1") == "Out[2]: 2"
@@ -328,7 +328,7 @@ def test_who_comes_to_the_door_without_the_key_is_sent_away(speak: type_of_speak
     for first in lines:
         with socket.socket(socket.AF_UNIX) as sock:
             sock.settimeout(20)
-            sock.connect(str(one.state / "door"))
+            sock.connect(str(one.state / "daemon" / "door"))
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 sock.sendall(json.dumps(first).encode() + b"\n")
                 assert sock.recv(100) == b""

@@ -153,7 +153,7 @@ def test_a_killed_daemon_names_the_calls_that_were_lost(start: Callable[..., Dae
     for thread in threads:
         thread.start()
     wait_until(lambda: daemon.health()["calls"] == 3)
-    wait_until(lambda: (daemon.state / "calls.journal").read_text().count("begun") == 2)
+    wait_until(lambda: (daemon.state / "daemon" / "calls.journal").read_text().count("begun") == 2)
     daemon.kill()
     for thread in threads:
         thread.join()

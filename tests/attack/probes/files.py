@@ -27,8 +27,6 @@ O_PATH = 0o10000000
 FILES = "EACCES EPERM ENOENT"
 # Landlock has no rights for looking at, or changing, what a path's inode says of itself.
 INODE = {"L": "Landlock does not cover metadata of a path that is known"}
-# Its names are the same everywhere, and what is in it stays closed.
-PASSED = {"U": "the way to a workspace's states leads through the daemon's own directory"}
 IN_ALL = 0xFFF
 
 
@@ -291,13 +289,15 @@ def files_watch_by_fanotify(facts: Facts) -> object:
 
 @probe(FILES)
 def files_read_the_session_key(facts: Facts) -> object:
-    with opened(f"{facts['state']}/session.key") as fd:
+    with opened(f"{facts['state']}/daemon/session.key") as fd:
         return os.read(fd, 4096).hex()
 
 
-@probe(FILES, leaves=INODE | PASSED, proof=SEES)
+@probe(FILES, leaves=INODE, proof=SEES)
 def files_stat_the_session_key(facts: Facts) -> object:
-    return exists(f"{facts['state']}/session.key", f"{facts['state']}/made-up", os.stat)
+    return exists(
+        f"{facts['state']}/daemon/session.key", f"{facts['state']}/daemon/made-up", os.stat
+    )
 
 
 @probe(FILES, proof=SEES)
