@@ -110,13 +110,21 @@ struct ask { /* one request on its way through a method */
 	void *arg;
 };
 
-static json_t *server_info(enum mcp_revision revision)
+/* On every result of 2026-07-28: short. */
+static json_t *server_name(enum mcp_revision revision)
 {
 	json_t *info =
 	    json_pack("{ss ss}", "name", "vivarium", "version", VIVARIUM_VERSION);
 
 	if (revision >= MCP_2025_06_18)
 		json_object_set_new(info, "title", json_string("Vivarium"));
+	return info;
+}
+
+static json_t *server_info(enum mcp_revision revision)
+{
+	json_t *info = server_name(revision);
+
 	if (revision >= MCP_2025_11_25) {
 		json_object_set_new(
 		    info, "description",
@@ -133,9 +141,10 @@ static json_t *dress(json_t *result, enum mcp_revision revision)
 		return result;
 	if (!json_object_get(result, "resultType"))
 		json_object_set_new(result, "resultType", json_string("complete"));
-	json_object_set_new(
-	    result, "_meta",
-	    json_pack("{so}", ERA_META "serverInfo", server_info(revision)));
+	if (!json_object_get(result, "_meta"))
+		json_object_set_new(
+		    result, "_meta",
+		    json_pack("{so}", ERA_META "serverInfo", server_name(revision)));
 	return result;
 }
 
@@ -193,10 +202,11 @@ static void on_discover(const struct ask *ask)
 	enum mcp_revision revision = ask->context->revision;
 
 	answer(ask,
-	       cacheable(json_pack("{s[s] so so}", "supportedVersions",
+	       cacheable(json_pack("{s[s] so so s{so}}", "supportedVersions",
 				   mcp_revision_name(MCP_2026_07_28), "capabilities",
 				   capabilities(revision), "instructions",
-				   instructions_json(ask->server->config)),
+				   instructions_json(ask->server->config), "_meta",
+				   ERA_META "serverInfo", server_info(revision)),
 			 revision));
 }
 
@@ -278,19 +288,18 @@ static void on_resource_templates(const struct ask *ask)
 /* ---- prompts ---- */
 
 /* What may be asked of the client, and what it has answered already. */
-static int begin_asks(const struct ask *ask, struct asks *out, struct err *err)
+static int begin_asks(const struct ask *ask, const char *method, struct asks *out,
+		      struct err *err)
 {
-	const json_t *params = ask->rpc->params;
 	const struct workspace *workspace = ask->context->workspace;
 
 	*out = (struct asks){.revision = ask->context->revision,
 			     .client = ask->context->client,
-			     .key = &ask->server->key};
-	if (out->revision < MCP_STATELESS)
-		return 0;
-	asks_bind(out, ask->rpc->method, params,
-		  workspace ? workspace_name(workspace) : "");
-	return asks_read(out, params, err);
+			     .key = &ask->server->key,
+			     .method = method,
+			     .workspace = workspace ? workspace_name(workspace) : "",
+			     .params = json_incref(ask->rpc->params)};
+	return out->revision < MCP_STATELESS ? 0 : asks_read(out, err);
 }
 
 static struct prompts_ask prompts_ask(const struct ask *ask, struct asks *asks)
@@ -317,7 +326,7 @@ static void on_prompts_get(const struct ask *ask)
 	owned(asks_finish) struct asks asks;
 	const struct prompts_ask prompts = prompts_ask(ask, &asks);
 	struct rpc_refusal refusal = {.code = RPC_INVALID_PARAMS};
-	json_t *result = begin_asks(ask, &asks, &refusal.err) < 0
+	json_t *result = begin_asks(ask, "prompts/get", &asks, &refusal.err) < 0
 			     ? NULL
 			     : prompts_get(&prompts, &refusal);
 
@@ -371,7 +380,7 @@ static void on_tools_call(const struct ask *ask)
 				      "params.arguments is not an object"));
 		return;
 	}
-	if (begin_asks(ask, &asks, &err) < 0) {
+	if (begin_asks(ask, "tools/call", &asks, &err) < 0) {
 		asks_finish(&asks);
 		refuse(ask,
 		       rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s", err.msg));

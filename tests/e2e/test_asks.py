@@ -5,7 +5,6 @@ older revisions, as input_required with a sealed state in 2026-07-28.
 from __future__ import annotations
 
 import http.client
-import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -14,9 +13,8 @@ from typing import Any
 import pytest
 from conftest import type_of_start
 from harness import Client, Daemon, Result, exchange, wait_until
+from stateless import Stateless
 
-STATELESS = "2026-07-28"
-META = "io.modelcontextprotocol/"
 ACCEPT = {"action": "accept", "content": {}}
 DECLINE = {"action": "decline"}
 
@@ -66,42 +64,6 @@ def messages_of(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
         data = line.removeprefix(b"data: ").strip()
         if line.startswith(b"data: ") and data:
             yield json.loads(data)
-
-
-class Stateless:
-    """A client of 2026-07-28."""
-
-    def __init__(self, daemon: Daemon, **capabilities: object) -> None:
-        self.client = Client(daemon.port, STATELESS)
-        self.capabilities = capabilities
-        self.ids = itertools.count(1)
-
-    def post(self, tool: str, arguments: dict[str, Any], **more: object) -> tuple[int, Any]:
-        params = {
-            "name": tool,
-            "arguments": arguments,
-            "_meta": {
-                META + "protocolVersion": STATELESS,
-                META + "clientCapabilities": self.capabilities,
-            },
-        }
-        headers = {
-            "MCP-Protocol-Version": STATELESS,
-            "Mcp-Method": "tools/call",
-            "Mcp-Name": tool,
-        }
-        message = self.client.message("tools/call", params | more)
-        reply = self.client.post(message, **headers)
-        (answer,) = reply.messages()
-        assert answer["id"] == message["id"]
-        return reply.status, answer
-
-    def call(self, tool: str, arguments: dict[str, Any], **more: object) -> dict[str, Any]:
-        status, answer = self.post(tool, arguments, **more)
-        assert status == 200
-        result = answer["result"]
-        assert isinstance(result, dict)
-        return result
 
 
 def never(question: dict[str, Any]) -> None:
@@ -233,11 +195,11 @@ def test_others_are_served_meanwhile_and_only_the_asked_one_can_answer(shared: D
 def test_the_question_is_the_result_and_the_next_request_has_the_answer(shared: Daemon) -> None:
     put(shared, "theirs", "old")
     user, arguments = Stateless(shared, elicitation={}), {"path": "theirs", "content": "new"}
-    asked = user.call("write_file", arguments)
+    asked = user.result("write_file", arguments)
     assert asked["resultType"] == "input_required"
     assert asked["inputRequests"]["confirm"]["method"] == "elicitation/create"
     assert (shared.work / "theirs").read_text() == "old"
-    done = user.call(
+    done = user.result(
         "write_file",
         arguments,
         inputResponses={"confirm": ACCEPT},
@@ -250,18 +212,18 @@ def test_the_question_is_the_result_and_the_next_request_has_the_answer(shared: 
 def test_an_agreement_is_for_the_file_as_it_was(shared: Daemon) -> None:
     put(shared, "theirs", "old")
     user, arguments = Stateless(shared, elicitation={}), {"path": "theirs", "content": "new"}
-    state = user.call("write_file", arguments)["requestState"]
+    state = user.result("write_file", arguments)["requestState"]
     put(shared, "theirs", "changed meanwhile")
     answers = {"confirm": ACCEPT}
-    again = user.call("write_file", arguments, inputResponses=answers, requestState=state)
+    again = user.result("write_file", arguments, inputResponses=answers, requestState=state)
     assert again["resultType"] == "input_required"
-    without = user.call("write_file", arguments, inputResponses=answers)
+    without = user.result("write_file", arguments, inputResponses=answers)
     assert without["resultType"] == "input_required"
     assert (shared.work / "theirs").read_text() == "changed meanwhile"
 
 
 def state_for(user: Stateless, **arguments: str) -> str:
-    return str(user.call("write_file", arguments)["requestState"])
+    return str(user.result("write_file", arguments)["requestState"])
 
 
 @pytest.mark.parametrize(
@@ -283,7 +245,7 @@ def test_a_state_that_is_not_ours_is_refused(shared: Daemon, spoil: Callable[[st
     user, arguments = Stateless(shared, elicitation={}), {"path": "theirs", "content": "new"}
     state = spoil(state_for(user, **arguments))
     more = {"inputResponses": {"confirm": ACCEPT}, "requestState": state}
-    status, answer = user.post("write_file", arguments, **more)
+    status, answer = user.call("write_file", arguments, **more)
     assert (status, answer["error"]["code"]) == (200, -32602)
     assert "requestState" in answer["error"]["message"]
 
@@ -295,7 +257,7 @@ def test_a_state_is_good_for_its_request_only(shared: Daemon) -> None:
     state = state_for(user, path="theirs", content="new")
     more = {"inputResponses": {"confirm": ACCEPT}, "requestState": state}
     for arguments in ({"path": "other", "content": "new"}, {"path": "theirs", "content": "more"}):
-        _, answer = user.post("write_file", arguments, **more)
+        _, answer = user.call("write_file", arguments, **more)
         assert answer["error"]["code"] == -32602
 
 
@@ -317,9 +279,9 @@ def test_a_state_is_good_after_a_restart_and_for_its_user_only(start: type_of_st
     second = start(env=env)
     second.secret = first.secret
     more = {"inputResponses": {"confirm": ACCEPT}, "requestState": state}
-    _, answer = as_user(second, "bob").post("write_file", arguments, **more)
+    _, answer = as_user(second, "bob").call("write_file", arguments, **more)
     assert answer["error"]["code"] == -32602
-    done = as_user(second, "ann").call("write_file", arguments, **more)
+    done = as_user(second, "ann").result("write_file", arguments, **more)
     assert done["resultType"] == "complete"
     assert (second.work / "users" / "ann" / "theirs").read_text() == "new"
     assert (second.work / "users" / "bob" / "theirs").read_text() == "old"
