@@ -23,6 +23,7 @@ struct call {
 	void *arg;
 	call_print_fn *print; /* NULL: nobody looks on */
 	void *print_arg;
+	unsigned long long lines; /* that came on its streams */
 
 	enum call_state state;
 	struct loop_timer deadline;

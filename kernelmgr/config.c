@@ -89,7 +89,7 @@ static const struct opt options[] = {
      .help = "Bytes of all saved states of a workspace; older ones go first. 0: twice "
 	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
     {"tools", OPT_TEXT, TEXT(tools),
-     .fallback = "run_python,undo,list_files,read_text_file,write_file",
+     .fallback = "run_python,wait,undo,list_files,read_text_file,write_file",
      .help = "Tools offered, separated by commas; there are also restore, history, "
 	     "diff and branch."},
     {"walls", OPT_CHOICE, AT(walls),
@@ -119,6 +119,10 @@ static const struct opt options[] = {
 	     "limit. A cell that writes more is interrupted."},
     {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
      .help = "Calls that may wait in one workspace."},
+    {"soft-deadline", OPT_INT, AT(soft_deadline_s), 0, 86400, .fallback = "50",
+     .help =
+	 "Seconds after which a call that still runs answers with its output so "
+	 "far and an id for the tool wait; below the client's own patience. 0 never."},
     {"replay-keep", OPT_INT, AT(replay_keep_s), 1, 86400, .fallback = "600",
      .help = "Seconds that answers are kept for who lost the connection, or has yet to "
 	     "wait for them."},

@@ -428,6 +428,14 @@ void channel_fail(struct channel *self, json_t *message, const struct err *err)
 
 /* ---- the end ---- */
 
+/* Its answer will not come. */
+static void give_up(struct channel_ask *self)
+{
+	if (self->batch)
+		batch_step(self->batch, NULL, NULL);
+	ask_destroy(self);
+}
+
 void channel_destroy(struct channel **self)
 {
 	struct channel *dead = take(self);
@@ -442,6 +450,8 @@ void channel_destroy(struct channel **self)
 		ask->channel = NULL;
 		if (ask->stateless)
 			server_cancel(dead->channels->server, ask);
+		else if (server_abandon(dead->channels->server, ask))
+			give_up(ask);
 	}
 	server_left(dead->channels->server, dead->number);
 	LIST_REMOVE(dead, link);
@@ -457,8 +467,6 @@ void channels_finish(struct channels *self)
 	while ((ask = LIST_FIRST(&self->asks))) {
 		if (ask->channel)
 			ask->channel->open--;
-		if (ask->batch)
-			batch_step(ask->batch, NULL, NULL);
-		ask_destroy(ask);
+		give_up(ask);
 	}
 }

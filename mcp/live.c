@@ -219,15 +219,35 @@ void live_start(struct live *self, struct loop *loop,
 		self->context = NULL;
 }
 
+/* What was printed before counts, too, and the bar that stands last. */
+static void catch_up(struct live *self)
+{
+	owned(buf_finish) struct buf text = {0};
+	struct outcome outcome;
+
+	call_peek(self->call, &outcome);
+	self->lines = outcome.lines;
+	outputs_err(outcome.outputs, &text);
+	if (!text.size)
+		outputs_out(outcome.outputs, &text);
+	while (text.size && text.data[text.size - 1] == '\n')
+		text.size--;
+	const char *end = text.size ? memrchr(text.data, '\n', text.size) : NULL;
+	buf_drop(&text, end ? (size_t)(end - text.data) + 1 : 0);
+	look_for_bar(self, &text);
+}
+
 void live_follow(struct live *self, struct call *call)
 {
 	if (!self->context)
 		return;
 	if (self->call)
-		call_watch(self->call, NULL, NULL);
+		call_unwatch(self->call, self);
 	self->call = call;
-	if (call)
-		call_watch(call, live_print, self);
+	if (!call)
+		return;
+	call_watch(call, live_print, self);
+	catch_up(self);
 }
 
 void live_stop(struct live *self)

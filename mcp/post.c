@@ -149,7 +149,13 @@ static void on_gone(struct exchange *exchange, void *arg)
 	(void)exchange;
 	self->exchange = NULL;
 	loop_timer_stop(&self->timer);
-	on_left(self);
+	if (self->session.revision >= MCP_STATELESS) {
+		on_left(self);
+		return;
+	}
+	self->open -= server_abandon(self->owner->server, self);
+	if (!self->open)
+		post_destroy(self);
 }
 
 /* ---- taking ---- */

@@ -30,8 +30,9 @@ enum {
 #define OBJECT "{\"type\":\"object\"}"
 const char render_schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"exit_code\":{\"type\":\"integer\",\"description\":\"0 success, 1 exception, n "
-    "sys.exit(n), 124 timeout, 125 not run, 130 cancelled, 128+n signal n\"},"
+    "\"exit_code\":{\"type\":[\"integer\",\"null\"],\"description\":\"null still "
+    "running, 0 success, 1 exception, n sys.exit(n), 124 timeout, 125 not run, 130 "
+    "cancelled, 128+n signal n\"},"
     "\"end\":" TEXT ",\"notice\":" TEXT ",\"stdout\":" TEXT ",\"stderr\":" TEXT
     ",\"result\":" TEXT ",\"error\":{\"anyOf\":[{\"type\":\"null\"}," OBJECT
     "]},\"earlier_output\":" TEXT ",\"images\":" LIST ",\"files\":" LIST
@@ -47,6 +48,7 @@ static const char *const end_names[] = {
     [CALL_KILLED] = "killed",
     [CALL_KERNEL_DIED] = "kernel_died",
     [CALL_NOT_RUN] = "not_run",
+    [CALL_GOES_ON] = "running",
 };
 
 /* What both forms of the answer show. */
@@ -108,7 +110,7 @@ static void add_headline(struct buf *text, const struct outcome *outcome,
 {
 	const struct outputs *outputs = outcome->outputs;
 
-	if (outcome->end == CALL_OK)
+	if (outcome->end == CALL_OK || outcome->end == CALL_GOES_ON)
 		return;
 	if (shows_error(outcome) && outcome->end == CALL_ERROR)
 		buf_printf(text, "Error: %s: %.*s (exit code %d)\n",
@@ -371,7 +373,9 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 	    (int)outcome->workspace->count);
 	json_object_set_new(state, "namespace", saved_json(summary));
 	return json_pack(
-	    "{si ss so so so so so so so so sI sI so}", "exit_code", outcome->exit_code,
+	    "{so ss so so so so so so so so sI sI so}", "exit_code",
+	    outcome->end == CALL_GOES_ON ? json_null()
+					 : json_integer(outcome->exit_code),
 	    "end", end_names[outcome->end], "notice", text_json(&notice), "stdout",
 	    text_json(&parts->out), "stderr", text_json(&parts->err), "result",
 	    text_json(&parts->result), "error", error_json(outcome, parts),
@@ -414,8 +418,9 @@ json_t *render_outcome(const struct outcome *outcome,
 		build_footer(&footer, outcome, options);
 		add_text(content, &footer);
 	}
-	json_t *result = json_pack("{so sb}", "content", content, "isError",
-				   outcome->end != CALL_OK);
+	json_t *result =
+	    json_pack("{so sb}", "content", content, "isError",
+		      outcome->end != CALL_OK && outcome->end != CALL_GOES_ON);
 	if (options->revision >= MCP_2025_06_18)
 		json_object_set_new(result, "structuredContent",
 				    build_structure(outcome, &parts, options));

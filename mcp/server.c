@@ -12,7 +12,7 @@
 #include "mcp/era.h"
 #include "mcp/icons.h"
 #include "mcp/instructions.h"
-#include "mcp/live.h"
+#include "mcp/jobs.h"
 #include "mcp/prompts.h"
 #include "mcp/resources.h"
 #include "mcp/tools.h"
@@ -22,68 +22,13 @@
 
 enum { CACHE_MS = 300 * 1000 };
 
-struct request { /* a tools/call that is being answered */
-	LIST_ENTRY(request) link;
-	struct server_context context;
-	json_t *id; /* owned */
-	struct tool_call tool;
-	struct live live;
-	server_answer_fn *answer;
-	void *arg;
-};
-
 struct server {
 	const struct config *config;
 	struct asks_key key;
-	LIST_HEAD(, request) requests; /* request::link */
+	struct jobs jobs;
 	struct questions questions;
 	struct audience audience;
 };
-
-struct server *server_create(const struct config *config, struct loop *loop)
-{
-	struct server *self = xcalloc(1, sizeof *self);
-
-	self->config = config;
-	randombytes_buf(self->key.bytes, sizeof self->key.bytes);
-	LIST_INIT(&self->requests);
-	self->questions.loop = loop;
-	audience_init(&self->audience);
-	return self;
-}
-
-void server_use_key(struct server *self, const unsigned char *secret)
-{
-	static const unsigned char purpose[] = "vivarium requestState";
-
-	crypto_generichash(self->key.bytes, sizeof self->key.bytes, purpose,
-			   sizeof purpose, secret, ASKS_KEY_SIZE);
-}
-
-static void request_destroy(struct request *self)
-{
-	LIST_REMOVE(self, link);
-	live_stop(&self->live);
-	json_decref(self->id);
-	json_decref(self->context.progress_token);
-	tool_drop(&self->tool);
-	free(self);
-}
-
-void server_destroy(struct server **self)
-{
-	struct server *dead = take(self);
-	struct request *request;
-
-	if (!dead)
-		return;
-	while ((request = LIST_FIRST(&dead->requests)))
-		request_destroy(request);
-	explicit_bzero(&dead->key, sizeof dead->key);
-	questions_finish(&dead->questions);
-	audience_finish(&dead->audience);
-	free(dead);
-}
 
 int server_negotiate(const struct rpc *rpc, enum mcp_revision *out, struct err *err)
 {
@@ -146,6 +91,39 @@ static json_t *dress(json_t *result, enum mcp_revision revision)
 		    result, "_meta",
 		    json_pack("{so}", ERA_META "serverInfo", server_name(revision)));
 	return result;
+}
+
+struct server *server_create(const struct config *config, struct loop *loop)
+{
+	struct server *self = xcalloc(1, sizeof *self);
+
+	self->config = config;
+	randombytes_buf(self->key.bytes, sizeof self->key.bytes);
+	jobs_init(&self->jobs, loop, config, dress);
+	self->questions.loop = loop;
+	audience_init(&self->audience);
+	return self;
+}
+
+void server_use_key(struct server *self, const unsigned char *secret)
+{
+	static const unsigned char purpose[] = "vivarium requestState";
+
+	crypto_generichash(self->key.bytes, sizeof self->key.bytes, purpose,
+			   sizeof purpose, secret, ASKS_KEY_SIZE);
+}
+
+void server_destroy(struct server **self)
+{
+	struct server *dead = take(self);
+
+	if (!dead)
+		return;
+	jobs_finish(&dead->jobs);
+	explicit_bzero(&dead->key, sizeof dead->key);
+	questions_finish(&dead->questions);
+	audience_finish(&dead->audience);
+	free(dead);
 }
 
 /* How long, and by whom, a result may be kept. */
@@ -344,23 +322,6 @@ static void on_complete(const struct ask *ask)
 
 /* ---- tools/call ---- */
 
-static void on_tool_refused(struct rpc_refusal *refusal, void *arg)
-{
-	struct request *self = arg;
-
-	self->answer(rpc_refuse(self->id, refusal), self->arg);
-	request_destroy(self);
-}
-
-static void on_tool_done(json_t *result, void *arg)
-{
-	struct request *self = arg;
-	json_t *message = rpc_result(self->id, dress(result, self->context.revision));
-
-	self->answer(message, self->arg);
-	request_destroy(self);
-}
-
 static void on_tools_call(const struct ask *ask)
 {
 	const char *name = json_text(ask->rpc->params, "name", NULL);
@@ -386,30 +347,14 @@ static void on_tools_call(const struct ask *ask)
 		       rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s", err.msg));
 		return;
 	}
-	struct request *self = xcalloc(1, sizeof *self);
-	*self = (struct request){.context = *ask->context,
-				 .id = json_incref(ask->rpc->id),
-				 .answer = ask->answer,
-				 .arg = ask->arg,
-				 .tool = {.tool = tool,
-					  .config = ask->server->config,
-					  .workspaces = ask->context->workspaces,
-					  .workspace = ask->context->workspace,
-					  .revision = ask->context->revision,
-					  .context = &self->context,
-					  .questions = &ask->server->questions,
-					  .live = &self->live,
-					  .done = on_tool_done,
-					  .refused = on_tool_refused,
-					  .asks = asks,
-					  .arg = self}};
-	json_incref(self->context.progress_token);
-	live_start(&self->live, ask->server->questions.loop, &self->context);
-	LIST_INSERT_HEAD(&ask->server->requests, self, link);
-	if (ask->context->workspace)
-		tool_start(&self->tool, arguments);
-	else
-		tool_fail(&self->tool, &ask->context->refusal);
+	const struct job_start start = {.context = ask->context,
+					.id = ask->rpc->id,
+					.tool = tool,
+					.questions = &ask->server->questions,
+					.asks = asks,
+					.answer = ask->answer,
+					.arg = ask->arg};
+	job_start(&ask->server->jobs, &start, arguments);
 }
 
 static void on_set_level(const struct ask *ask)
@@ -536,34 +481,20 @@ void server_left(struct server *self, uint64_t session)
 
 void server_cancel(struct server *self, const void *arg)
 {
-	struct request *request, *next;
-
-	for (request = LIST_FIRST(&self->requests); request; request = next) {
-		next = LIST_NEXT(request, link);
-		if (request->arg == arg)
-			tool_cancel(&request->tool);
-	}
+	jobs_cancel(&self->jobs, arg);
 }
 
-static void on_cancelled(struct server *self, const struct rpc *rpc,
-			 const struct server_context *context)
+size_t server_abandon(struct server *self, const void *arg)
 {
-	const json_t *id = json_object_get(rpc->params, "requestId");
-	struct request *request;
-
-	LIST_FOREACH(request, &self->requests, link)
-	if (request->context.session == context->session &&
-	    json_equal(request->id, id)) {
-		tool_cancel(&request->tool);
-		return; /* unknown ids are ignored: it may just have ended */
-	}
+	return jobs_abandon(&self->jobs, arg);
 }
 
 void server_notification(struct server *self, const struct rpc *rpc,
 			 const struct server_context *context)
 {
 	if (strcmp(rpc->method, "notifications/cancelled") == 0)
-		on_cancelled(self, rpc, context);
+		jobs_cancel_request(&self->jobs, context->session,
+				    json_object_get(rpc->params, "requestId"));
 	else
 		log_debug("mcp", "notification %s", rpc->method);
 }

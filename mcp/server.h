@@ -70,6 +70,9 @@ json_t *server_check_headers(const struct server *self, const struct rpc *rpc,
 bool server_needs_workspace(const char *method);
 /* Asks all that this arg still waits for to stop; the answers still come. */
 void server_cancel(struct server *self, const void *arg);
+/* Who waits for this arg has left: results that can be are kept for him.  How many
+ * answers will not come. */
+size_t server_abandon(struct server *self, const void *arg);
 
 /* What `initialize` agrees on: the revision the client asks for if we speak it, else
  * our newest.  Fails if params are not what the schema demands. */

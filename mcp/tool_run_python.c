@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mcp/icons.h"
+#include "mcp/jobs.h"
 #include "mcp/live.h"
 #include "mcp/render.h"
 #include "mcp/tools.h"
@@ -25,6 +26,19 @@ static void on_done(const struct outcome *outcome, void *arg)
 	self->call = NULL;
 	live_follow(self->live, NULL);
 	tool_finish(self, render_outcome(outcome, &options));
+}
+
+static json_t *partial(const struct tool_call *self, const char *words)
+{
+	owned(buf_finish) struct buf preface = {0};
+	struct outcome outcome;
+
+	buf_text(&preface, words);
+	buf_add(&preface, buf_str(&self->preface), self->preface.size);
+	call_peek(self->call, &outcome);
+	return render_outcome(&outcome,
+			      &(struct render_options){.revision = self->revision,
+						       .preface = buf_str(&preface)});
 }
 
 static int check_code(const struct arg_value *code, struct err *err)
@@ -58,6 +72,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 {
 	struct err err;
 
+	jobs_tell_lost(self->jobs, self->home, &self->preface);
 	if (check_code(&args[CODE], &err) == 0 &&
 	    call_create(&self->call, self->workspace, args[CODE].text, args[CODE].size,
 			&(struct call_options){
@@ -104,4 +119,5 @@ const struct tool tool_run_python = {
 			"kernel. Files stay."}},
     .output_schema = render_schema,
     .run = run,
+    .partial = partial,
 };

@@ -13,9 +13,9 @@
 #include "wire/mem.h"
 
 static const struct tool *const tools[] = {
-    &tool_run_python, &tool_undo,           &tool_restore,
-    &tool_history,    &tool_diff,           &tool_branch,
-    &tool_list_files, &tool_read_text_file, &tool_write_file,
+    &tool_run_python,     &tool_wait,       &tool_undo,   &tool_restore,
+    &tool_history,        &tool_diff,       &tool_branch, &tool_list_files,
+    &tool_read_text_file, &tool_write_file,
 };
 
 /* Every tool has it where branches can be made. */
@@ -513,6 +513,10 @@ void tool_cancel(struct tool_call *self)
 		call_cancel(self->call);
 	else if (self->viewer)
 		viewer_cancel(self->viewer);
+	else if (self->waiter.job) /* it has nothing of its own to stop */
+		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
+					      .msg = "the waiting was cancelled; the "
+						     "call goes on"});
 	else if (self->question)
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
 					      .msg = "cancelled before the client "
@@ -525,6 +529,7 @@ void tool_drop(struct tool_call *self)
 		workspace_forget(self->workspace, self);
 	self->asking = false;
 	viewer_drop(&self->viewer);
+	job_unwait(&self->waiter);
 	outlet_withdraw(&self->question);
 	free_text(&self->question_name);
 	json_decref(self->kept);

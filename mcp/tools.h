@@ -57,6 +57,19 @@ typedef void tool_done_fn(json_t *result, void *arg);
 /* Instead: a JSON-RPC error (its data is taken). */
 typedef void tool_refused_fn(struct rpc_refusal *refusal, void *arg);
 
+/* Who waits for a job: see jobs.h. */
+struct job;
+struct jobs;
+struct job_waiter { /* embed it; zero: it waits for nothing */
+	LIST_ENTRY(job_waiter) link;
+	struct job *job; /* NULL: it is not waiting */
+	struct loop_timer timer;
+	void (*woken)(struct job *job, void *arg);
+	void *arg;
+};
+/* NULL-safe in its job. */
+void job_unwait(struct job_waiter *waiter);
+
 struct tool {
 	const char *name, *title, *description;
 	const char
@@ -70,17 +83,22 @@ struct tool {
 	const char *icon;          /* ICON_ of icons.h */
 	/* Answers by tool_finish(), now or later.  Runs again after tool_ask(). */
 	void (*run)(struct tool_call *call, const struct arg_value *args);
+	/* The result so far of one that may take long, behind these whole lines; NULL:
+	 * it is always waited for.  Caller owns. */
+	json_t *(*partial)(const struct tool_call *call, const char *words);
 };
 
 struct tool_call { /* embed it; filled in by who starts it */
 	const struct tool *tool;
 	const struct config *config;
 	struct workspaces *workspaces;
-	struct workspace *workspace; /* a branch of it, once the arguments are read */
+	struct workspace *workspace;  /* a branch of it, once the arguments are read */
+	const struct workspace *home; /* the user's own */
 	enum mcp_revision revision;
 	const struct server_context *context; /* borrowed, like the next: outlet.h */
 	struct questions *questions;
 	struct live *live;
+	struct jobs *jobs;
 	tool_done_fn *done;
 	tool_refused_fn *refused;
 	void *arg;
@@ -89,6 +107,7 @@ struct tool_call { /* embed it; filled in by who starts it */
 	struct call *call; /* what it waits for, if anything */
 	bool asking;       /* an answer of the workspace's store */
 	struct viewer *viewer;
+	struct job_waiter waiter;  /* another call */
 	struct question *question; /* an answer of the client's */
 	char *question_name;       /* owned */
 	json_t *kept;       /* owned: what it needs of its arguments then, or NULL */
@@ -143,7 +162,8 @@ void tool_ask(struct tool_call *self, json_t *state);
 json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
 		    json_t *structure);
 
-extern const struct tool tool_run_python, tool_undo, tool_restore, tool_history,
-    tool_diff, tool_branch, tool_list_files, tool_read_text_file, tool_write_file;
+extern const struct tool tool_run_python, tool_wait, tool_undo, tool_restore,
+    tool_history, tool_diff, tool_branch, tool_list_files, tool_read_text_file,
+    tool_write_file;
 
 #endif

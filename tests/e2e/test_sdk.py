@@ -91,7 +91,14 @@ def hold_the_conversation(live: Daemon, mode: str) -> None:
 
     async def talk(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"run_python", "undo", "list_files", "read_text_file", "write_file"}
+        assert set(tools) == {
+            "run_python",
+            "wait",
+            "undo",
+            "list_files",
+            "read_text_file",
+            "write_file",
+        }
         assert tools["run_python"].output_schema
         listed = await client.call_tool("list_files", {})
         assert "sales.csv" in text_of(listed)
