@@ -139,6 +139,8 @@ void tool_cancel(struct tool_call *self);
 /* Frees what it holds, not itself, without an answer. */
 void tool_drop(struct tool_call *self);
 
+/* For tools_ask.c: runs it again, with the arguments that it has. */
+void tool_run(struct tool_call *self);
 /* For the tools: answers, which ends the call; self may be gone after it.  result is
  * consumed. */
 void tool_finish(struct tool_call *self, json_t *result);
