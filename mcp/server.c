@@ -25,6 +25,8 @@ enum { CACHE_MS = 300 * 1000 };
 struct server {
 	const struct config *config;
 	struct asks_key key;
+	json_t
+	    *tools[MCP_REVISION_COUNT]; /* owned: made once, since they stay the same */
 	struct jobs jobs;
 	struct questions questions;
 	struct audience audience;
@@ -120,6 +122,8 @@ void server_destroy(struct server **self)
 	if (!dead)
 		return;
 	jobs_finish(&dead->jobs);
+	for (size_t i = 0; i < COUNT_OF(dead->tools); i++)
+		json_decref(dead->tools[i]);
 	explicit_bzero(&dead->key, sizeof dead->key);
 	questions_finish(&dead->questions);
 	audience_finish(&dead->audience);
@@ -196,16 +200,17 @@ static void on_ping(const struct ask *ask)
 static void on_tools_list(const struct ask *ask)
 {
 	enum mcp_revision revision = ask->context->revision;
+	json_t **tools = &ask->server->tools[revision];
 
 	/* All tools fit one page, so nobody can have a cursor from us. */
-	if (json_object_get(ask->rpc->params, "cursor"))
+	if (json_object_get(ask->rpc->params, "cursor")) {
 		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
 				      "unknown cursor: tools/list has one page"));
-	else
-		answer(ask,
-		       cacheable(json_pack("{so}", "tools",
-					   tools_list(ask->server->config, revision)),
-				 revision));
+		return;
+	}
+	if (!*tools)
+		*tools = tools_list(ask->server->config, revision);
+	answer(ask, cacheable(json_pack("{sO}", "tools", *tools), revision));
 }
 
 static struct resources_ask resources_ask(const struct ask *ask)
