@@ -71,7 +71,8 @@ static void ask_next(struct tool_call *self)
 		return;
 	err_set(&err, ERR_ARGUMENT,
 		"the client has to be asked something, but takes no stream on which "
-		"to ask it");
+		"to ask it, or leaves %d questions open already",
+		QUESTIONS_OF_ONE_MAX);
 	tool_fail(self, &err);
 }
 

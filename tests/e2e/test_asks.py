@@ -8,6 +8,7 @@ import http.client
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
@@ -186,6 +187,28 @@ def test_others_are_served_meanwhile_and_only_the_asked_one_can_answer(shared: D
         return DECLINE
 
     assert user.result("write_file", answer, path="theirs", content="new").is_error
+    assert (shared.work / "theirs").read_text() == "old"
+
+
+def test_questions_that_nobody_answers_are_few(shared: Daemon) -> None:
+    put(shared, "theirs", "old")
+    user = Conversation(shared, elicitation={})
+    with ExitStack() as stack:
+        for _ in range(8):
+            connection = http.client.HTTPConnection("127.0.0.1", shared.port, timeout=50)
+            stack.enter_context(closing(connection))
+            arguments = {"path": "theirs", "content": "new"}
+            message = user.client.message(
+                "tools/call", {"name": "write_file", "arguments": arguments}
+            )
+            connection.request("POST", "/mcp", json.dumps(message), user.client.headers())
+            response = stack.enter_context(closing(connection.getresponse()))
+            assert next(messages_of(response))["method"] == "elicitation/create"
+        ninth = user.result("write_file", never, path="theirs", content="new")
+        assert "leaves 8 questions open already" in ninth.text
+        other = Conversation(shared, elicitation={})
+        assert other.result("write_file", lambda _: DECLINE, path="theirs", content="x").is_error
+        assert len(other.asked) == 1
     assert (shared.work / "theirs").read_text() == "old"
 
 

@@ -82,6 +82,26 @@ def test_a_question_of_a_cancelled_call_is_withdrawn(speak: type_of_speak, tmp_p
     one.close()
 
 
+def test_who_comes_through_the_door_can_be_asked_too(speak: type_of_speak, tmp_path: Path) -> None:
+    first = speak().initialize()
+    first.run("open('theirs', 'w').write('old')")
+    second = speak().initialize(elicitation={})
+    arguments = {"path": "theirs", "content": "new"}
+    wanted = second.ask("tools/call", {"name": "write_file", "arguments": arguments})
+    question = second.read()
+    assert question["method"] == "elicitation/create"
+    assert (tmp_path / "work" / "theirs").read_text() == "old"
+    second.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+    answer = second.read()
+    assert answer["id"] == wanted
+    assert answer["result"]["content"][0]["text"] == "Replaced theirs, 3 bytes."
+    (tmp_path / "work" / "theirs").write_text("old")
+    second.check_question_is_withdrawn("theirs")
+    assert (tmp_path / "work" / "theirs").read_text() == "old"
+    second.close()
+    first.close()
+
+
 def test_what_was_piped_in_is_answered_before_the_end(speak: type_of_speak) -> None:
     one = speak()
     one.initialize()
