@@ -73,6 +73,12 @@ struct saving {              /* what saving.c keeps for a workspace */
 	char culprit[KERNEL_NAME_SIZE]; /* the name that the last of them was at */
 };
 
+enum { WRITTEN_MAX = 64 };
+struct written { /* a file as workspace_write() left it */
+	uint64_t inode;
+	int64_t mtime_ns;
+};
+
 struct workspace {
 	struct workspace_place *place; /* borrowed */
 	char name[WORKSPACE_NAME_SIZE];
@@ -96,6 +102,8 @@ struct workspace {
 	bool idle_stopped; /* by the idle timer */
 	struct clip late;  /* output that belongs to no open call */
 	bool exiting;      /* the last cell called exit() */
+	struct written written[WRITTEN_MAX];
+	size_t next_written;
 	struct loop_timer pump;
 };
 

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernelmgr/guard.h"
 #include "kernelmgr/landlock.h"
 #include "kernelmgr/supervise.h"
 
@@ -235,7 +236,18 @@ static void enter(struct sock_fprog filter)
 		fail("enter the filter of system calls");
 }
 
-static void enter_filters(const struct plan *plan)
+static int enter_guarded(void)
+{
+	struct sock_fprog filter = FILTER(guarded);
+	long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, guard_flags(), &filter);
+
+	if (fd < 0)
+		fail("guard connect()");
+	return (int)fd;
+}
+
+/* Returns the listener of "guarded", or -1. */
+static int enter_filters(const struct plan *plan)
 {
 	enter(FILTER(never));
 	if (plan->tier != 'U' &&
@@ -245,20 +257,26 @@ static void enter_filters(const struct plan *plan)
 	      : !plan->no_internet ? FILTER(shared)
 	      : plan->port         ? FILTER(proxied)
 				   : FILTER(offline));
+	return plan->guard ? enter_guarded() : -1;
 }
 
-void confine(const struct plan *plan)
+void confine_rights(const struct plan *plan)
 {
-	if (plan->tier == '0')
-		return;
-	drop_bounding_set();
 	if (plan->become)
 		become(plan);
 	drop_capabilities();
+}
+
+int confine(const struct plan *plan)
+{
+	if (plan->tier == '0')
+		return -1;
+	drop_bounding_set();
+	confine_rights(plan);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fail("set no_new_privs");
 	enter_landlock(plan);
-	enter_filters(plan);
+	return enter_filters(plan);
 }
 
 /* ---- limits ---- */

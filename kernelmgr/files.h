@@ -50,6 +50,8 @@ int files_open_beneath(const struct files *self, const char *path, int flags,
 struct files_look {
 	const struct files_kind *kind; /* by its beginning; NULL: it may be text */
 	uint64_t size;
+	uint64_t inode;
+	int64_t mtime_ns;
 };
 
 /* Opens a file by the same rules as below and says what it is. */

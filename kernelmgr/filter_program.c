@@ -7,11 +7,13 @@
  * older Linux.  Four filters: "private" behind namespaces; "shared" without them, where
  * watching files must be refused too; "proxied" like shared, with no internet sockets
  * but TCP, whose ports Landlock rules; "offline" like shared, with no internet sockets.
- * Two more hold on top of one of these and refuse single uses of what it allows:
- * "never", and "set_id" where files are the daemon's on the disk.
+ * More hold on top of one of these and refuse single uses of what it allows: "never",
+ * "set_id" where files are the daemon's on the disk, and "guarded", which leaves
+ * connect() to the supervisor (guard.h).
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +37,7 @@ enum {
 	TCP_NUMBER = 6,
 	PROTOCOL_MAX = 17, /* UDP; MPTCP is far above */
 	IO_PRIORITY_OF_PROCESS = 1,
+	API_WITH_NOTICES = 5, /* of libseccomp */
 };
 
 enum internet { ALL, TCP_ONLY, NONE };
@@ -245,6 +248,8 @@ static void add_sockets(const struct filter *filter)
 	} sends[] = {{"sendto", 3}, {"sendmsg", 2}, {"sendmmsg", 3}};
 
 	RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+	RULE(yes, "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+	RULE(SCMP_ACT_ERRNO(EAFNOSUPPORT), "socketpair", SCMP_A0(SCMP_CMP_NE, AF_UNIX));
 	/* libzmq and getaddrinfo() ask for the interfaces' addresses, and libzmq aborts
 	 * when it may not. */
 	RULE(yes, "socket", SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_EQ, 0));
@@ -352,6 +357,25 @@ static void add_set_id(void)
 	}
 }
 
+static void add_guarded(void)
+{
+	static const char *const makers[] = {"socket", "socketpair"};
+	/* A send of these names whom it goes to each time, so that there is nothing to
+	 * guard; Linux takes the one for the other. */
+	static const int types[] = {SOCK_DGRAM, SOCK_RAW};
+
+	/* Once the supervisor is gone, what it leaves could let its calls through by a
+	 * listener of its own: the newest is asked, and no other. */
+	RULE(SCMP_ACT_ERRNO(EBUSY), "seccomp",
+	     HAS(1, SECCOMP_FILTER_FLAG_NEW_LISTENER));
+	must(seccomp_rule_add(context, SCMP_ACT_NOTIFY, number("connect"), 0),
+	     "connect");
+	for (size_t i = 0; i < 4; i++)
+		RULE(no, makers[i / 2], INT_IS(0, AF_UNIX),
+		     SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE,
+			     (scmp_datum_t)types[i % 2]));
+}
+
 /* ---- output ---- */
 
 static void begin(uint32_t otherwise)
@@ -389,6 +413,8 @@ int main(int argc, char **argv)
 
 	FILE *out = argc > 2 ? fopen(argv[2], "w") : NULL;
 
+	/* It is another machine that has to know all actions. */
+	must(seccomp_api_set(API_WITH_NOTICES), "know of notices");
 	must(list ? 0 : -ENOENT, "list of calls");
 	must(out ? 0 : -ENOENT, "file to write");
 	fputs("#include <stdint.h>\n", out);
@@ -410,6 +436,9 @@ int main(int argc, char **argv)
 	begin(SCMP_ACT_ALLOW);
 	add_set_id();
 	print("set_id", out);
+	begin(SCMP_ACT_ALLOW);
+	add_guarded();
+	print("guarded", out);
 	fclose(list);
 	must(fclose(out) ? -errno : 0, "write");
 	return 0;

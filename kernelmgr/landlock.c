@@ -10,7 +10,7 @@
 
 #include "kernelmgr/nolinks.h"
 
-enum { ABI_NET = 4, ABI_SCOPE = 6, ABI_KNOWN = 9 };
+enum { ABI_NET = LANDLOCK_ABI_PORTS, ABI_SCOPE = LANDLOCK_ABI_NAMES, ABI_KNOWN = 9 };
 enum { RULE_PATH = 1, RULE_PORT = 2 };
 enum { NET_BIND = 1, NET_CONNECT = 2 };
 enum { SCOPE_ABSTRACT_SOCKET = 1, SCOPE_SIGNAL = 2 };
@@ -57,6 +57,15 @@ int landlock_abi(void)
 	return abi < 0 ? 0 : abi > newest_abi ? newest_abi : (int)abi;
 }
 
+static int begin(int abi, const struct ruleset_attr *attr)
+{
+	size_t size = abi >= ABI_SCOPE ? sizeof *attr
+		      : abi >= ABI_NET ? offsetof(struct ruleset_attr, scoped)
+				       : offsetof(struct ruleset_attr, net);
+
+	return (int)syscall(SYS_landlock_create_ruleset, attr, size, 0);
+}
+
 int landlock_begin(bool connect)
 {
 	int abi = landlock_abi();
@@ -65,11 +74,17 @@ int landlock_begin(bool connect)
 	    .net = connect && abi >= ABI_NET ? NET_BIND | NET_CONNECT : 0,
 	    .scoped = abi >= ABI_SCOPE ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0,
 	};
-	size_t size = abi >= ABI_SCOPE ? sizeof attr
-		      : abi >= ABI_NET ? offsetof(struct ruleset_attr, scoped)
-				       : offsetof(struct ruleset_attr, net);
 
-	return (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+	return begin(abi, &attr);
+}
+
+int landlock_begin_ports(void)
+{
+	const struct ruleset_attr attr = {.net = NET_CONNECT};
+	int abi = landlock_abi();
+
+	errno = ENOSYS;
+	return abi < ABI_NET ? -1 : begin(abi, &attr);
 }
 
 static uint64_t rights(enum landlock_may may)
@@ -133,4 +148,15 @@ int landlock_enter(int rules)
 	close(rules);
 	errno = failed;
 	return rc;
+}
+
+int landlock_keep_names(void)
+{
+	const struct ruleset_attr attr = {.scoped = SCOPE_ABSTRACT_SOCKET};
+	int abi = landlock_abi();
+
+	if (abi < ABI_SCOPE)
+		return 0;
+	int rules = begin(abi, &attr);
+	return rules < 0 ? -1 : landlock_enter(rules);
 }

@@ -21,13 +21,19 @@ enum landlock_may {                   /* what a path below a rule may be used fo
 				    */
 };
 
-enum { LANDLOCK_ABI_PORTS = 4 }; /* the first that has rules for TCP ports */
+enum {                         /* the first that has */
+       LANDLOCK_ABI_PORTS = 4, /* rules for TCP ports */
+       LANDLOCK_ABI_NAMES = 6, /* a rule for abstract names of sockets */
+       LANDLOCK_ABI_UNIX = 9,  /* rules for paths of sockets */
+};
 
 /* The ABI that the running kernel has; 0: none. */
 int landlock_abi(void);
 /* Begins a set of rules: nothing is allowed yet.  connect: TCP connections need a rule
  * too (ABI 4 and newer).  Returns its descriptor, or -1 and errno. */
 int landlock_begin(bool connect);
+/* The same for nothing but TCP connections; -1 and ENOSYS before ABI 4. */
+int landlock_begin_ports(void);
 /* -1 and errno if the path cannot be opened; for LANDLOCK_CHANGE it must lead over no
  * link: such a directory may lie in another that code writes to. */
 int landlock_allow(int rules, const char *path, enum landlock_may may);
@@ -36,5 +42,8 @@ int landlock_allow_port(int rules, uint16_t port);
 /* Puts this thread, and whatever it starts, behind the rules for good; needs
  * no_new_privs.  Closes rules. */
 int landlock_enter(int rules);
+/* The same for abstract names of sockets: only those that this process, or whatever it
+ * starts, has bound can be connected to.  Before ABI 6 it does nothing. */
+int landlock_keep_names(void);
 
 #endif

@@ -92,6 +92,8 @@ static bool read_two(struct plan *out, char *const words[WORDS_MAX])
 		out->groups[out->group_count++] = words[1];
 		return true;
 	}
+	if (strcmp(words[0], "guard") == 0)
+		return (out->guard = strcmp(words[1], "connect") == 0);
 	if (strcmp(words[0], "modes") == 0)
 		return (out->all_modes = strcmp(words[1], "all") == 0);
 	return strcmp(words[0], "port") == 0 && read_number(words[1], &out->port);

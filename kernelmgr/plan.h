@@ -7,6 +7,7 @@
  *   appear UID GID     which look like these in it (tier N)
  *   modes all          it may set the bits of set-id programs: it only copies
  *   net own|none       a network of its own (tier N); no internet sockets (U, L)
+ *   guard connect      it connects through the supervisor (guard.h; U, L)
  *   port N             the one TCP port that may be connected to (U, L with net none)
  *   forwarder PATH     the program that carries connections to
  *   proxy HOST PORT    the only thing reached from the own network, at FORWARD_PORT
@@ -57,7 +58,7 @@ struct plan_limit {
 
 struct plan { /* its texts lie in the text that it was read from */
 	char tier;
-	bool become, own_net, no_internet, all_modes;
+	bool become, own_net, no_internet, all_modes, guard;
 	uid_t uid, outer_uid;
 	gid_t gid, outer_gid;
 	long port; /* 0: none */

@@ -12,6 +12,10 @@ void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Tells "failed WORDS: " with the text of errno, and ends this process. */
 _Noreturn void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Tier U: signals to the kernel and its own need its id or a capability, files of the
+ * daemon the daemon's.  As the real id stays, the kernel may never signal us. */
+void act_as_kernel(const struct plan *plan, bool on);
+
 /* rootfs.c.  All of these fail() rather than return. */
 /* Before the namespaces are made, where the kernel runs as somebody else: what belongs
  * to the owner of a directory that it gets shall belong to it there. */
@@ -27,8 +31,11 @@ int confine_clone(const struct plan *plan);
 /* In it, first of all: its ids and its network. */
 void confine_begin(const struct plan *plan);
 /* Gives up for good what is not needed: ids, capabilities, new privileges; then
- * Landlock and the filter.  For this process and whatever it starts. */
-void confine(const struct plan *plan);
+ * Landlock and the filter.  For this process and whatever it starts.  Returns the
+ * listener of the guarded calls (guard.h), or -1. */
+int confine(const struct plan *plan);
+/* Of these only the ids and capabilities. */
+void confine_rights(const struct plan *plan);
 void confine_limits(const struct plan *plan);
 /* While the machine can be seen: puts this process, and whatever it starts, into the
  * control groups of the plan, and makes it the first to go when memory is short. */

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "kernelmgr/forward.h"
+#include "kernelmgr/guard.h"
 #include "kernelmgr/supervise.h"
 #include "kernelmgr/sweep.h"
 
@@ -82,8 +83,8 @@ void fail(const char *fmt, ...)
 
 /* ---- the kernel ---- */
 
-static _Noreturn void become_kernel(const struct plan *plan, pid_t supervisor,
-				    char *const argv[])
+static _Noreturn void become_kernel(const struct plan *plan, struct guard *guard,
+				    pid_t supervisor, char *const argv[])
 {
 	sigset_t none;
 
@@ -92,7 +93,7 @@ static _Noreturn void become_kernel(const struct plan *plan, pid_t supervisor,
 		umask(007);
 	if (plan->tier != 'N') {
 		confine_group(plan);
-		confine(plan);
+		guard_pass(guard, confine(plan));
 		if (plan->cwd && chdir(plan->cwd) < 0)
 			fail("enter %s", plan->cwd);
 	}
@@ -113,23 +114,22 @@ static _Noreturn void become_kernel(const struct plan *plan, pid_t supervisor,
 }
 
 /* Returns the kernel's pid. */
-static pid_t start(const struct plan *plan, char *const argv[])
+static pid_t start(const struct plan *plan, struct guard *guard, char *const argv[])
 {
 	pid_t self = getpid();
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_kernel(plan, self, argv);
+		become_kernel(plan, guard, self, argv);
 	if (pid < 0)
 		fail("fork");
+	guard_receive(guard);
 	for (int i = 0; i < PASSED; i++)
 		close(FIRST_PASSED + i);
 	return pid;
 }
 
-/* Tier U: signals to the kernel need its id or a capability, files of the daemon the
- * daemon's.  As the real id stays, the kernel may never signal us. */
-static void act_as_kernel(const struct plan *plan, bool on)
+void act_as_kernel(const struct plan *plan, bool on)
 {
 	if (plan->tier == 'U' &&
 	    setresuid((uid_t)-1, on ? plan->uid : getuid(), (uid_t)-1) < 0)
@@ -174,15 +174,17 @@ static _Noreturn void leave(const struct plan *plan, const char *runtime_dir,
 
 /* Reaps what has ended; returns true and tells the daemon if the kernel was among it.
  */
-static bool reap(pid_t kernel)
+static bool reap(pid_t kernel, struct guard *guard)
 {
 	struct rusage use;
 	int status;
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG, &use)) > 0) {
-		if (pid != kernel)
+		if (pid != kernel) {
+			guard_ended(guard, pid, status);
 			continue;
+		}
 		tell("end %d %lld %lld %ld", status,
 		     (long long)use.ru_utime.tv_sec * 1000000 + use.ru_utime.tv_usec,
 		     (long long)use.ru_stime.tv_sec * 1000000 + use.ru_stime.tv_usec,
@@ -192,39 +194,49 @@ static bool reap(pid_t kernel)
 	return false;
 }
 
-static _Noreturn void serve(const struct plan *plan, pid_t kernel, int signals,
-			    const char *runtime_dir)
+/* Returns false if the daemon is gone. */
+static bool obey(const struct plan *plan, pid_t kernel)
 {
-	struct pollfd fds[] = {{signals, POLLIN, 0}, {CONTROL, POLLIN, 0}};
-	struct signalfd_siginfo info;
 	char text[64];
+	ssize_t len = recv(CONTROL, text, sizeof text - 1, MSG_DONTWAIT);
+
+	if (len <= 0)
+		return len < 0 && (errno == EAGAIN || errno == EINTR);
+	text[len] = '\0';
+	act_as_kernel(plan, true);
+	if (strcmp(text, "interrupt") == 0)
+		kill(-kernel, SIGINT);
+	else if (strcmp(text, "kill") == 0)
+		kill(kernel, SIGKILL);
+	act_as_kernel(plan, false);
+	return true;
+}
+
+static _Noreturn void serve(const struct plan *plan, struct guard *guard, pid_t kernel,
+			    int signals, const char *runtime_dir)
+{
+	struct pollfd fds[] = {
+	    {signals, POLLIN, 0}, {CONTROL, POLLIN, 0}, {-1, POLLIN, 0}};
+	struct signalfd_siginfo info;
 
 	for (;;) {
-		if (poll(fds, 2, -1) < 0)
+		fds[2].fd = guard_fd(guard);
+		if (poll(fds, 3, guard_wait_ms(guard)) < 0)
 			continue;
 		if (fds[0].revents && read(signals, &info, sizeof info) > 0 &&
-		    reap(kernel))
+		    reap(kernel, guard))
 			leave(plan, runtime_dir, 0);
-		if (!fds[1].revents)
-			continue;
-		ssize_t len = recv(CONTROL, text, sizeof text - 1, MSG_DONTWAIT);
-		if (len < 0 && (errno == EAGAIN || errno == EINTR))
-			continue;
-		if (len <= 0)
+		if (fds[1].revents && !obey(plan, kernel))
 			leave(plan, runtime_dir, GONE);
-		text[len] = '\0';
-		act_as_kernel(plan, true);
-		if (strcmp(text, "interrupt") == 0)
-			kill(-kernel, SIGINT);
-		else if (strcmp(text, "kill") == 0)
-			kill(kernel, SIGKILL);
-		act_as_kernel(plan, false);
+		guard_take(guard, fds[2].revents);
+		guard_look(guard);
 	}
 }
 
 /* ---- tier N: process 1 ---- */
 
-static _Noreturn void be_process_1(struct plan *plan, int signals, char *const argv[])
+static _Noreturn void be_process_1(struct plan *plan, struct guard *guard, int signals,
+				   char *const argv[])
 {
 	confine_begin(plan);
 	forward_listen(plan);
@@ -235,7 +247,7 @@ static _Noreturn void be_process_1(struct plan *plan, int signals, char *const a
 	prctl(PR_SET_DUMPABLE, 0); /* nothing of us for the kernel to look into */
 	if (plan->cwd && chdir(plan->cwd) < 0)
 		fail("enter %s", plan->cwd);
-	serve(plan, start(plan, argv), signals, NULL);
+	serve(plan, guard, start(plan, guard, argv), signals, NULL);
 }
 
 /* The end of process 1 is the end of all in its namespaces. */
@@ -274,6 +286,7 @@ int main(int argc, char **argv)
 {
 	static char text[PLAN_TEXT_MAX + 1];
 	static struct plan plan;
+	static struct guard guard;
 	sigset_t all;
 
 	if (argc < 3)
@@ -287,8 +300,9 @@ int main(int argc, char **argv)
 	if (signals < 0)
 		fail("watch signals");
 	read_plan(&plan, text);
+	guard_begin(&guard, &plan);
 	if (plan.tier != 'N')
-		serve(&plan, start(&plan, argv + 2), signals, argv[1]);
+		serve(&plan, &guard, start(&plan, &guard, argv + 2), signals, argv[1]);
 	if (plan.become)
 		rootfs_map_owners(&plan);
 	plan.outer_uid = geteuid(); /* a new user namespace knows them no more */
@@ -296,7 +310,7 @@ int main(int argc, char **argv)
 	forward_open(&plan);
 	pid_t pid = (pid_t)confine_clone(&plan);
 	if (pid == 0)
-		be_process_1(&plan, signals, argv + 2);
+		be_process_1(&plan, &guard, signals, argv + 2);
 	if (pid < 0)
 		fail("make namespaces");
 	wait_for_process_1(&plan, pid, argv[1]);

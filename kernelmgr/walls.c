@@ -277,6 +277,8 @@ int walls_plan(const struct walls *self, const struct walls_kernel *kernel,
 			   id);
 	if (kernel->copy)
 		buf_text(out, "modes\tall\n");
+	if (self->guard)
+		buf_text(out, "guard\tconnect\n");
 	add_network(self, out);
 	add_system(&text);
 	add_interpreter(&text);

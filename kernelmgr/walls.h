@@ -5,8 +5,8 @@
  *
  *   N  namespaces (user, mount, pid, ipc, uts, cgroup, and net unless the network is
  *      the machine's) with a root of their own; Landlock; a filter of system calls
- *   U  a user id per workspace; Landlock; a filter
- *   L  Landlock; a filter
+ *   U  a user id per workspace; Landlock; a filter; guarded sockets (guard.h)
+ *   L  Landlock; a filter; guarded sockets
  *   0  nothing
  *
  * SPDX-License-Identifier: MIT
@@ -37,6 +37,7 @@ struct walls { /* decided once */
 	const struct launch_paths *paths;
 	char tier;
 	bool become;           /* kernels are somebody else: tier U, and N as root */
+	bool guard;            /* they connect through their supervisor: U and L */
 	struct owners *owners; /* tier U */
 	enum network network;
 	struct proxy proxy;      /* with NETWORK_PROXY */

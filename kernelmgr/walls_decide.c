@@ -37,15 +37,24 @@ static void on_deadline(void *arg)
 	child_kill(((struct attempt *)arg)->child);
 }
 
+/* Where connections are guarded, one is made: that needs more than the filter. */
+#define TRY_NOTHING "pass"
+#define TRY_CONNECTION                                                                 \
+	"import os, socket, sys; os.chdir(sys.argv[1]); "                              \
+	"made = socket.socket(socket.AF_UNIX); made.bind('tried'); made.listen(); "    \
+	"socket.socket(socket.AF_UNIX).connect('tried')"
+
 /* Runs Python behind the walls of a plan. */
-static int run(const struct launch_paths *paths, char *const env[], const char *dir,
+static int run(const struct walls *self, char *const env[], const char *dir,
 	       const struct buf *plan, struct err *err)
 {
 	owned(loop_destroy) struct loop *loop = NULL;
 	const struct walls_program program = {
 	    .plan = plan,
 	    .dir = dir,
-	    .argv = (const char *const[]){paths->python, "-c", "pass", NULL},
+	    .argv = (const char *const[]){self->paths->python, "-c",
+					  self->guard ? TRY_CONNECTION : TRY_NOTHING,
+					  dir, NULL},
 	    .env = env,
 	    .output = -1,
 	};
@@ -55,7 +64,7 @@ static int run(const struct launch_paths *paths, char *const env[], const char *
 	if (loop_create(&loop, READ_SIZE, err) < 0)
 		return -1;
 	struct attempt attempt = {.loop = loop};
-	if (walls_run(&run, loop, paths, &program, on_ended, &attempt, err) < 0)
+	if (walls_run(&run, loop, self->paths, &program, on_ended, &attempt, err) < 0)
 		return -1;
 	owned(close_fd) int control = run.control;
 	(void)control; /* closed when we are done with it */
@@ -65,10 +74,12 @@ static int run(const struct launch_paths *paths, char *const env[], const char *
 	loop_timer_stop(&attempt.deadline);
 	if (walls_run_result(&run, &status, err) < 0)
 		return -1;
-	return status == 0 ? 0
-			   : err_set(err, ERR_CONFIG,
-				     "Python does not start behind it (wait status %d)",
-				     status);
+	if (status == 0)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       self->guard ? "no connection can be made there (wait status %d)"
+				   : "Python does not start behind it (wait status %d)",
+		       status);
 }
 
 static int make_dir(char out[PATH_MAX], const char *above, const char *name,
@@ -104,7 +115,7 @@ static int try_walls(const struct walls *self, char *const env[],
 	walls_view(self, &kernel, &view);
 	int rc = walls_plan(self, &kernel, &view, &plan, err);
 	if (rc == 0)
-		rc = run(self->paths, env, dir, &plan, err);
+		rc = run(self, env, dir, &plan, err);
 	sweep_tree(dir);
 	sweep_tree(home);
 	return rc;
@@ -148,9 +159,44 @@ static bool is_real_root(void)
 	return geteuid() == 0 && idmap_find(0, &all) && all.count == UINT_MAX;
 }
 
+/* The first directory above path that other users may not pass; false if there is none.
+ */
+static bool find_closed(const char *path, char out[PATH_MAX])
+{
+	struct stat st;
+
+	for (size_t len = 1; path[len]; len++) {
+		if (path[len] != '/')
+			continue;
+		snprintf(out, PATH_MAX, "%.*s", (int)len, path);
+		if (stat(out, &st) == 0 && !(st.st_mode & S_IXOTH))
+			return true;
+	}
+	return false;
+}
+
+/* Tier U has failed: the reason mostly is one that the system does not name. */
+static void explain_closed(const struct walls *self, const char *runtime_dir,
+			   const char *state_dir, struct err *err)
+{
+	const char *const needed[] = {self->config->workdir, state_dir, runtime_dir,
+				      self->paths->python, self->paths->pyside};
+	char real[PATH_MAX], closed[PATH_MAX];
+
+	for (size_t i = 0; i < COUNT_OF(needed); i++) {
+		config_real_path(real, needed[i]);
+		if (!find_closed(real, closed))
+			continue;
+		(void)err_set(err, ERR_CONFIG,
+			      "other users may not pass %.90s: chmod o+x %.90s", closed,
+			      closed);
+		return;
+	}
+}
+
 struct candidate {
 	char tier;
-	bool become;
+	bool become, guard;
 };
 
 static int try_candidate(struct walls *self, const struct candidate *candidate,
@@ -161,6 +207,7 @@ static int try_candidate(struct walls *self, const struct candidate *candidate,
 
 	self->tier = candidate->tier;
 	self->become = candidate->become;
+	self->guard = candidate->guard;
 	if (self->tier == 'U' && (state_own(own, state_dir, err) < 0 ||
 				  owners_open(&self->owners, own, err) < 0))
 		return -1;
@@ -169,7 +216,10 @@ static int try_candidate(struct walls *self, const struct candidate *candidate,
 	if (network_fits(self, err) < 0 || write_names(self, "passwd", err) < 0 ||
 	    write_names(self, "group", err) < 0)
 		return -1;
-	return try_walls(self, env, runtime_dir, state_dir, err);
+	int rc = try_walls(self, env, runtime_dir, state_dir, err);
+	if (rc < 0 && self->tier == 'U' && err->kind == ERR_CONFIG)
+		explain_closed(self, runtime_dir, state_dir, err);
+	return rc;
 }
 
 static bool is_asked(int64_t asked, char tier)
@@ -178,12 +228,25 @@ static bool is_asked(int64_t asked, char tier)
 	       (asked == WALLS_U && tier == 'U') || (asked == WALLS_L && tier == 'L');
 }
 
-static void note_failure(struct walls *self, char tier, const struct err *err)
+static void note_failure(struct walls *self, const struct candidate *candidate,
+			 const struct err *err)
 {
 	size_t at = strlen(self->why);
 
-	snprintf(self->why + at, sizeof self->why - at, "%stier %c: %s", at ? "; " : "",
-		 tier, err->msg);
+	snprintf(self->why + at, sizeof self->why - at, "%stier %c%s: %s",
+		 at ? "; " : "", candidate->tier,
+		 candidate->guard ? " with guarded sockets" : "", err->msg);
+}
+
+/* Whether it is of any use to try this one. */
+static bool is_worth_it(const struct walls *self, const struct candidate *candidate)
+{
+	int abi = landlock_abi();
+
+	if (candidate->guard && (abi == 0 || abi >= LANDLOCK_ABI_UNIX))
+		return false; /* the same without is as good */
+	return is_asked(self->config->walls, candidate->tier) &&
+	       !(candidate->tier == 'N' && candidate->become && !is_real_root());
 }
 
 /* Why nothing could be tried; says nothing of what this machine allows.  A full disk,
@@ -204,14 +267,22 @@ static int find_tier(struct walls *self, char *const env[], const char *runtime_
 		     const char *state_dir, struct err *out)
 {
 	static const struct candidate candidates[] = {
-	    {'N', true}, {'N', false}, {'U', true}, {'L', false}};
+	    {.tier = 'N', .become = true},
+	    {.tier = 'N'},
+	    {.tier = 'U', .become = true, .guard = true},
+	    {.tier = 'U', .become = true},
+	    {.tier = 'L', .guard = true},
+	    {.tier = 'L'},
+	};
+	size_t mark = 0; /* of why, before this tier */
 	struct err err;
 
 	for (size_t i = 0; i < COUNT_OF(candidates); i++) {
 		const struct candidate *candidate = &candidates[i];
 
-		if (!is_asked(self->config->walls, candidate->tier) ||
-		    (candidate->tier == 'N' && candidate->become && !is_real_root()))
+		if (candidate->tier == 'N' || candidate->guard)
+			mark = strlen(self->why);
+		if (!is_worth_it(self, candidate))
 			continue;
 		if (try_candidate(self, candidate, env, runtime_dir, state_dir, &err) ==
 		    0)
@@ -221,10 +292,11 @@ static int find_tier(struct walls *self, char *const env[], const char *runtime_
 			*out = err;
 			return err_wrap(out, "try tier %c", candidate->tier);
 		}
-		note_failure(self, candidate->tier, &err);
+		self->why[mark] = '\0'; /* the guard was not to blame */
+		note_failure(self, candidate, &err);
 	}
 	self->tier = '0';
-	self->become = false;
+	self->become = self->guard = false;
 	return 0;
 }
 
@@ -302,8 +374,9 @@ void walls_describe(const struct walls *self, char *out, size_t size)
 			    : self->tier == 'L' ? "Landlock, call filter"
 						: "none";
 
-	snprintf(out, size, "tier %c (%s; Landlock ABI %d), network %s%s%s", self->tier,
-		 means, landlock_abi(), networks[self->network],
+	snprintf(out, size, "tier %c (%s%s; Landlock ABI %d), network %s%s%s",
+		 self->tier, means, self->guard ? ", guarded sockets" : "",
+		 landlock_abi(), networks[self->network],
 		 self->why[0] ? "; not better because of " : "", self->why);
 }
 

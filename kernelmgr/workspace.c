@@ -103,12 +103,24 @@ const struct files *workspace_files(const struct workspace *self)
 	return self->files;
 }
 
+static void remember_written(struct workspace *self, const char *path, size_t size)
+{
+	struct files_look file;
+	struct err err;
+
+	if (files_look(self->files, path, size, &file, &err) < 0)
+		return; /* it is gone again */
+	self->written[self->next_written] = (struct written){file.inode, file.mtime_ns};
+	self->next_written = (self->next_written + 1) % WRITTEN_MAX;
+}
+
 int workspace_write(struct workspace *self, const char *path, size_t path_size,
 		    const void *data, size_t size, bool *created, struct err *err)
 {
 	if (quota_take(self, size, err) < 0 ||
 	    files_write(self->files, path, path_size, data, size, created, err) < 0)
 		return -1;
+	remember_written(self, path, path_size);
 	workspace_changed(self,
 			  &(struct files_change){.path = path, .names = *created});
 	return 0;
@@ -118,6 +130,15 @@ void workspace_changed(const struct workspace *self, const struct files_change *
 {
 	if (self->place->changed)
 		self->place->changed(self, change, self->place->changed_arg);
+}
+
+bool workspace_wrote(const struct workspace *self, const struct files_look *file)
+{
+	for (size_t i = 0; i < WRITTEN_MAX; i++)
+		if (self->written[i].inode == file->inode &&
+		    self->written[i].mtime_ns == file->mtime_ns)
+			return true;
+	return false;
 }
 
 bool workspace_has_kernel(const struct workspace *self)

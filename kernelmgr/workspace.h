@@ -62,6 +62,8 @@ const struct files *workspace_files(const struct workspace *self);
 int workspace_write(struct workspace *self, const char *path, size_t path_size,
 		    const void *data, size_t size, bool *created,
 		    struct err *err) must_check;
+/* Whether this file is, unchanged, one of the newest that workspace_write() wrote. */
+bool workspace_wrote(const struct workspace *self, const struct files_look *file);
 bool workspace_has_kernel(const struct workspace *self);
 /* Asks its store about its saved states; see store_program.c.  job is consumed.  Fails
  * if nothing is saved in this daemon. */

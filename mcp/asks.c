@@ -26,10 +26,11 @@ bool asks_can(const struct asks *self, enum ask_kind kind)
 
 void asks_finish(struct asks *self)
 {
+	json_decref(self->params);
 	json_decref(self->answers);
 	json_decref(self->state);
 	json_decref(self->wanted);
-	self->answers = self->state = self->wanted = NULL;
+	self->params = self->answers = self->state = self->wanted = NULL;
 }
 
 /* ---- the state between two rounds ---- */
@@ -39,29 +40,34 @@ static void hash_text(crypto_generichash_state *hash, const char *text)
 	crypto_generichash_update(hash, (const unsigned char *)text, strlen(text) + 1);
 }
 
-void asks_bind(struct asks *self, const char *method, const json_t *params,
-	       const char *workspace)
+enum { BINDING_SIZE = 32, BINDING_TEXT = 2 * BINDING_SIZE + 1 };
+
+/* Of the method, the name, the arguments and who asks, in hex. */
+static void bind_state(const struct asks *self, char out[BINDING_TEXT])
 {
-	const json_t *arguments = json_object_get(params, "arguments");
+	const json_t *arguments = json_object_get(self->params, "arguments");
 	owned(free_text) char *text =
 	    arguments ? json_dumps(arguments, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
-	unsigned char digest[32];
+	unsigned char digest[BINDING_SIZE];
 	crypto_generichash_state hash;
 
 	crypto_generichash_init(&hash, NULL, 0, sizeof digest);
-	hash_text(&hash, method);
-	hash_text(&hash, json_text(params, "name", ""));
-	hash_text(&hash, workspace);
+	hash_text(&hash, self->method);
+	hash_text(&hash, json_text(self->params, "name", ""));
+	hash_text(&hash, self->workspace);
 	hash_text(&hash, text ? text : "");
 	crypto_generichash_final(&hash, digest, sizeof digest);
-	sodium_bin2hex(self->binding, sizeof self->binding, digest, sizeof digest);
+	sodium_bin2hex(out, BINDING_TEXT, digest, sizeof digest);
 }
 
 /* Caller owns. */
 static json_t *seal(const struct asks *self, json_t *state)
 {
 	owned(buf_finish) struct buf plain = {0}, box = {0};
-	json_auto_t *all = json_pack("{ss sI so}", "for", self->binding, "until",
+	char binding[BINDING_TEXT];
+
+	bind_state(self, binding);
+	json_auto_t *all = json_pack("{ss sI so}", "for", binding, "until",
 				     (json_int_t)time(NULL) + ASKS_STATE_S, "state",
 				     state ? state : json_null());
 
@@ -107,7 +113,10 @@ static int read_state(struct asks *self, const json_t *sealed, struct err *err)
 			       ? unseal(self, json_string_value(sealed), length)
 			       : NULL;
 
-	if (!all || strcmp(json_text(all, "for", ""), self->binding) != 0)
+	char binding[BINDING_TEXT];
+
+	bind_state(self, binding);
+	if (!all || strcmp(json_text(all, "for", ""), binding) != 0)
 		return err_set(err, ERR_ARGUMENT,
 			       "params.requestState is not what this server gave for "
 			       "this request; send the request without it");
@@ -120,10 +129,10 @@ static int read_state(struct asks *self, const json_t *sealed, struct err *err)
 	return 0;
 }
 
-int asks_read(struct asks *self, const json_t *params, struct err *err)
+int asks_read(struct asks *self, struct err *err)
 {
-	json_t *answers = json_object_get(params, "inputResponses");
-	const json_t *sealed = json_object_get(params, "requestState");
+	json_t *answers = json_object_get(self->params, "inputResponses");
+	const json_t *sealed = json_object_get(self->params, "requestState");
 
 	if (answers && !json_is_object(answers))
 		return err_set(err, ERR_ARGUMENT,

@@ -35,19 +35,19 @@ struct asks { /* embed it; zero: nothing is known and nothing can be asked */
 	enum mcp_revision revision;
 	unsigned client;            /* CLIENT_* */
 	const struct asks_key *key; /* borrowed; of the sealed state */
-	char binding[65];           /* for what and whom a state is good, in hex */
-	json_t *answers;            /* owned: name -> result of the client */
-	json_t *state;              /* owned: what the round before kept, or NULL */
-	json_t *wanted;             /* owned: name -> {method, params}, of this round */
-	int rounds;                 /* so far, in older revisions */
+	const char *method,
+	    *workspace;  /* borrowed: for what and whom a state is good */
+	json_t *params;  /* owned: the request's */
+	json_t *answers; /* owned: name -> result of the client */
+	json_t *state;   /* owned: what the round before kept, or NULL */
+	json_t *wanted;  /* owned: name -> {method, params}, of this round */
+	int rounds;      /* so far, in older revisions */
 };
 
-/* Where a state belongs: the request's method, name and arguments, and who asks. */
-void asks_bind(struct asks *self, const char *method, const json_t *params,
-	       const char *workspace);
-/* Of 2026-07-28: takes the answers and the state that params bring.  Fails with
- * ERR_ARGUMENT for a state that is not ours, not for this, or too old. */
-int asks_read(struct asks *self, const json_t *params, struct err *err) must_check;
+/* Of 2026-07-28, once the rest is filled in: takes the answers and the state that the
+ * params bring.  Fails with ERR_ARGUMENT for a state that is not ours, not for this, or
+ * too old. */
+int asks_read(struct asks *self, struct err *err) must_check;
 
 bool asks_can(const struct asks *self, enum ask_kind kind);
 /* The answer of that name if it is one of this kind, or NULL.  Borrows. */

@@ -62,7 +62,7 @@ static void offer_files(struct offer *self, const struct workspace *workspace,
 static void offer_columns(struct offer *self, const struct workspace *workspace,
 			  const char *table)
 {
-	const json_t *columns = known_columns(workspace, table);
+	json_auto_t *columns = known_columns(workspace, table);
 
 	for (size_t i = 0; i < json_array_size(columns); i++)
 		consider(json_string_value(json_array_get(columns, i)), self);

@@ -64,7 +64,7 @@ static void run_constant(struct tool_call *self, const struct arg_value *args)
 
 #define CONSTANT(word, what)                                                           \
 	static const struct tool word = {.name = #word,                                \
-					 .title = what,                                \
+					 .title = (what),                              \
 					 .description = what ".",                      \
 					 .read_only = true,                            \
 					 .run = run_constant}

@@ -43,7 +43,7 @@ static void run_reconnection(struct tool_call *self, const struct arg_value *arg
 
 #define LIVE(word, what, how)                                                          \
 	const struct tool word = {.name = #word,                                       \
-				  .title = what,                                       \
+				  .title = (what),                                     \
 				  .description = what ".",                             \
 				  .read_only = true,                                   \
 				  .run = (how)}

@@ -6,6 +6,8 @@
 
 #include "wire/mem.h"
 
+enum { LINE_CHARS = 8000, COLUMNS_MAX = 200 /* of a file */ };
+
 static const json_t *vars_of(const struct workspace *workspace)
 {
 	return workspace ? json_object_get(workspace_known(workspace), "vars") : NULL;
@@ -31,12 +33,79 @@ const char *known_variable(const struct workspace *workspace, const char *name)
 	return NULL;
 }
 
-const json_t *known_columns(const struct workspace *workspace, const char *table)
+/* The separator that the line has most of. */
+static char separator_of(const char *line, size_t size)
 {
-	const json_t *all =
-	    workspace ? json_object_get(workspace_known(workspace), "columns") : NULL;
+	static const char candidates[] = ",;\t|";
+	size_t most = 0;
+	char best = ',';
 
-	return json_object_get(all, table);
+	for (const char *one = candidates; *one; one++) {
+		size_t count = 0;
+
+		for (size_t i = 0; i < size; i++)
+			count += line[i] == *one;
+		if (count > most) {
+			most = count;
+			best = *one;
+		}
+	}
+	return best;
+}
+
+/* A field without blanks and quotes around it. */
+static void add_field(json_t *names, const char *text, size_t size)
+{
+	while (size && strchr(" \t\r\"", text[size - 1]))
+		size--;
+	while (size && strchr(" \t\"", *text)) {
+		text++;
+		size--;
+	}
+	if (size)
+		json_array_append_new(names, json_stringn(text, size));
+}
+
+static json_t *split_line(const char *line, size_t size)
+{
+	char separator = separator_of(line, size);
+	json_t *names = json_array();
+	bool quoted = false;
+	size_t start = 0;
+
+	for (size_t i = 0; i <= size && json_array_size(names) < COLUMNS_MAX; i++) {
+		quoted ^= i < size && line[i] == '"';
+		if (i < size && (quoted || line[i] != separator))
+			continue;
+		add_field(names, line + start, i - start);
+		start = i + 1;
+	}
+	return names;
+}
+
+static json_t *columns_of_file(const struct workspace *workspace, const char *path)
+{
+	owned(files_text_finish) struct files_text head = {0};
+	const char *dot = strrchr(path, '.');
+	struct err err;
+
+	if (!dot || (strcasecmp(dot, ".csv") != 0 && strcasecmp(dot, ".tsv") != 0) ||
+	    files_read_text(workspace_files(workspace), path, strlen(path), 0,
+			    LINE_CHARS, &head, &err) < 0)
+		return NULL;
+	const char *text = buf_str(&head.text);
+	return split_line(text, strcspn(text, "\n"));
+}
+
+json_t *known_columns(const struct workspace *workspace, const char *table)
+{
+	if (!workspace)
+		return NULL;
+	json_t *columns = json_object_get(
+	    json_object_get(workspace_known(workspace), "columns"), table);
+	return columns || known_variable(workspace, table)
+		   ? json_incref(columns)
+		   : columns_of_file(workspace, table);
 }
 
 /* "2306x2 [GBP, USD]" of a frame, "DataFrame" of one in a saved state. */

@@ -15,8 +15,9 @@
 /* "6x3 [month, region, amount]": what the variable of this name is; NULL: there is
  * none, as far as is known.  workspace may be NULL.  Borrows. */
 const char *known_variable(const struct workspace *workspace, const char *name);
-/* The names of a table's columns, an array, or NULL.  Borrows. */
-const json_t *known_columns(const struct workspace *workspace, const char *table);
+/* The names of a table's columns, an array: of a variable, or those in the first line
+ * of a *.csv or *.tsv.  Caller owns; NULL: nothing is known. */
+json_t *known_columns(const struct workspace *workspace, const char *table);
 /* Calls each(name, arg) for every variable that is a table, the latest first. */
 void known_tables(const struct workspace *workspace,
 		  void (*each)(const char *name, void *arg), void *arg);

@@ -106,6 +106,19 @@ static void on_over(void *arg)
 	end(arg, NULL);
 }
 
+static bool is_full(const struct questions *self, uint64_t session)
+{
+	const struct question *question;
+	size_t all = 0, of_one = 0;
+
+	LIST_FOREACH(question, &self->all, link)
+	{
+		all++;
+		of_one += question->session == session;
+	}
+	return all >= QUESTIONS_MAX || of_one >= QUESTIONS_OF_ONE_MAX;
+}
+
 struct question *outlet_ask(struct questions *questions,
 			    const struct server_context *context, const char *method,
 			    json_t *params, int64_t timeout_s, question_fn *done,
@@ -121,7 +134,8 @@ struct question *outlet_ask(struct questions *questions,
 	snprintf(self->id, sizeof self->id, "q-%08x%08x", randombytes_random(),
 		 randombytes_random());
 	json_auto_t *message = message_of(self->id, method, params);
-	if (context->revision >= MCP_STATELESS || !self->outlet.send ||
+	if (context->revision >= MCP_STATELESS ||
+	    is_full(questions, context->session) || !self->outlet.send ||
 	    !self->outlet.send(self->outlet.arg, message, true)) {
 		free(self);
 		return NULL;
@@ -138,9 +152,11 @@ void outlet_withdraw(struct question **self)
 
 	if (!dead)
 		return;
-	outlet_notify(&dead->outlet, "notifications/cancelled",
-		      json_pack("{ss ss}", "requestId", dead->id, "reason",
-				"not needed any more"));
+	json_auto_t *message = message_of(NULL, "notifications/cancelled",
+					  json_pack("{ss ss}", "requestId", dead->id,
+						    "reason", "not needed any more"));
+	if (dead->outlet.send) /* must: its own request may be cancelled */
+		dead->outlet.send(dead->outlet.arg, message, true);
 	LIST_REMOVE(dead, link);
 	loop_timer_stop(&dead->timer);
 	free(dead);

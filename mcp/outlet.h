@@ -55,7 +55,11 @@ struct questions { /* embed it: those that are open */
  * outlet_ask(). */
 typedef void question_fn(const json_t *response, void *arg);
 
-/* params is consumed.  NULL if it could not be sent. */
+enum {
+	QUESTIONS_OF_ONE_MAX = 8,
+	QUESTIONS_MAX = 1024
+}; /* open, of a session; of all */
+/* params is consumed.  NULL if it could not be sent, or too many are open. */
 struct question *outlet_ask(struct questions *questions,
 			    const struct server_context *context, const char *method,
 			    json_t *params, int64_t timeout_s, question_fn *done,

@@ -171,11 +171,12 @@ static json_t *get_chart(const struct prompts_ask *ask, const char *const *value
 			 struct rpc_refusal *refusal)
 {
 	owned(buf_finish) struct buf text = {0};
+	json_auto_t *columns = known_columns(ask->workspace, values[0]);
 
 	(void)refusal;
 	buf_text(&text, "Chart the column ");
 	show_value(&text, values[1]);
-	show_columns(&text, known_columns(ask->workspace, values[0]), values[1]);
+	show_columns(&text, columns, values[1]);
 	buf_text(&text, " of ");
 	show_table(&text, ask, values[0]);
 	if (values[2][0]) {

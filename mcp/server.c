@@ -26,6 +26,8 @@ enum { CACHE_MS = 300 * 1000 };
 struct server {
 	const struct config *config;
 	struct asks_key key;
+	json_t
+	    *tools[MCP_REVISION_COUNT]; /* owned: made once, since they stay the same */
 	struct jobs jobs;
 	struct questions questions;
 	struct audience audience;
@@ -56,13 +58,21 @@ struct ask { /* one request on its way through a method */
 	void *arg;
 };
 
-static json_t *server_info(enum mcp_revision revision)
+/* On every result of 2026-07-28: short. */
+static json_t *server_name(enum mcp_revision revision)
 {
 	json_t *info =
 	    json_pack("{ss ss}", "name", "vivarium", "version", VIVARIUM_VERSION);
 
 	if (revision >= MCP_2025_06_18)
 		json_object_set_new(info, "title", json_string("Vivarium"));
+	return info;
+}
+
+static json_t *server_info(enum mcp_revision revision)
+{
+	json_t *info = server_name(revision);
+
 	if (revision >= MCP_2025_11_25) {
 		json_object_set_new(
 		    info, "description",
@@ -82,7 +92,7 @@ static json_t *dress(json_t *result, enum mcp_revision revision)
 	if (!json_object_get(result, "_meta"))
 		json_object_set_new(result, "_meta", json_object());
 	json_object_set_new(json_object_get(result, "_meta"), ERA_META "serverInfo",
-			    server_info(revision));
+			    server_name(revision));
 	return result;
 }
 
@@ -113,6 +123,8 @@ void server_destroy(struct server **self)
 	if (!dead)
 		return;
 	jobs_finish(&dead->jobs);
+	for (size_t i = 0; i < COUNT_OF(dead->tools); i++)
+		json_decref(dead->tools[i]);
 	explicit_bzero(&dead->key, sizeof dead->key);
 	questions_finish(&dead->questions);
 	audience_finish(&dead->audience);
@@ -176,10 +188,11 @@ static void on_discover(const struct ask *ask)
 	enum mcp_revision revision = ask->context->revision;
 
 	answer(ask,
-	       cacheable(json_pack("{s[s] so so}", "supportedVersions",
+	       cacheable(json_pack("{s[s] so so s{so}}", "supportedVersions",
 				   mcp_revision_name(MCP_2026_07_28), "capabilities",
 				   capabilities(revision), "instructions",
-				   instructions_json(ask->server->config)),
+				   instructions_json(ask->server->config), "_meta",
+				   ERA_META "serverInfo", server_info(revision)),
 			 revision));
 }
 
@@ -191,16 +204,17 @@ static void on_ping(const struct ask *ask)
 static void on_tools_list(const struct ask *ask)
 {
 	enum mcp_revision revision = ask->context->revision;
+	json_t **tools = &ask->server->tools[revision];
 
 	/* All tools fit one page, so nobody can have a cursor from us. */
-	if (json_object_get(ask->rpc->params, "cursor"))
+	if (json_object_get(ask->rpc->params, "cursor")) {
 		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
 				      "unknown cursor: tools/list has one page"));
-	else
-		answer(ask,
-		       cacheable(json_pack("{so}", "tools",
-					   tools_list(ask->server->config, revision)),
-				 revision));
+		return;
+	}
+	if (!*tools)
+		*tools = tools_list(ask->server->config, revision);
+	answer(ask, cacheable(json_pack("{sO}", "tools", *tools), revision));
 }
 
 static struct resources_ask resources_ask(const struct ask *ask)
@@ -261,19 +275,18 @@ static void on_resource_templates(const struct ask *ask)
 /* ---- prompts ---- */
 
 /* What may be asked of the client, and what it has answered already. */
-static int begin_asks(const struct ask *ask, struct asks *out, struct err *err)
+static int begin_asks(const struct ask *ask, const char *method, struct asks *out,
+		      struct err *err)
 {
-	const json_t *params = ask->rpc->params;
 	const struct workspace *workspace = ask->context->workspace;
 
 	*out = (struct asks){.revision = ask->context->revision,
 			     .client = ask->context->client,
-			     .key = &ask->server->key};
-	if (out->revision < MCP_STATELESS)
-		return 0;
-	asks_bind(out, ask->rpc->method, params,
-		  workspace ? workspace_name(workspace) : "");
-	return asks_read(out, params, err);
+			     .key = &ask->server->key,
+			     .method = method,
+			     .workspace = workspace ? workspace_name(workspace) : "",
+			     .params = json_incref(ask->rpc->params)};
+	return out->revision < MCP_STATELESS ? 0 : asks_read(out, err);
 }
 
 static struct prompts_ask prompts_ask(const struct ask *ask, struct asks *asks)
@@ -300,7 +313,7 @@ static void on_prompts_get(const struct ask *ask)
 	owned(asks_finish) struct asks asks;
 	const struct prompts_ask prompts = prompts_ask(ask, &asks);
 	struct rpc_refusal refusal = {.code = RPC_INVALID_PARAMS};
-	json_t *result = begin_asks(ask, &asks, &refusal.err) < 0
+	json_t *result = begin_asks(ask, "prompts/get", &asks, &refusal.err) < 0
 			     ? NULL
 			     : prompts_get(&prompts, &refusal);
 
@@ -337,7 +350,7 @@ static void on_tools_call(const struct ask *ask)
 				      "params.arguments is not an object"));
 		return;
 	}
-	if (begin_asks(ask, &asks, &err) < 0) {
+	if (begin_asks(ask, "tools/call", &asks, &err) < 0) {
 		asks_finish(&asks);
 		refuse(ask,
 		       rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s", err.msg));

@@ -80,11 +80,12 @@ void streamable_destroy(struct streamable **self)
 	free(dead);
 }
 
-/* A refusal of the transport's: JSON-RPC error in an HTTP error. */
-static void refuse(struct exchange *exchange, int status, int code, const char *fmt,
-		   ...) __attribute__((format(printf, 4, 5)));
-static void refuse(struct exchange *exchange, int status, int code, const char *fmt,
-		   ...)
+/* A refusal of the transport's: JSON-RPC error in an HTTP error.  request: the id of
+ * what is refused (borrowed), or NULL. */
+static void refuse(struct exchange *exchange, json_t *request, int status, int code,
+		   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static void refuse(struct exchange *exchange, json_t *request, int status, int code,
+		   const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -92,7 +93,7 @@ static void refuse(struct exchange *exchange, int status, int code, const char *
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	json_auto_t *message = rpc_error(NULL, code, "%s", text);
+	json_auto_t *message = rpc_error(request, code, "%s", text);
 	post_reply_json(exchange, status, "", message);
 }
 
@@ -109,26 +110,28 @@ static void read_version(struct exchange *exchange, struct version *out)
 	    http_header(exchange, "mcp-protocol-version", out->text, sizeof out->text);
 }
 
-/* The session that the request names; otherwise refuses it and returns -1. */
+/* The session that the request names; otherwise refuses it, by the id of the JSON-RPC
+ * request if it is one, and returns -1. */
 static int check_session(struct streamable *self, struct exchange *exchange,
-			 const struct version *version, struct session *out)
+			 const struct version *version, json_t *request,
+			 struct session *out)
 {
 	char id[SESSION_ID_SIZE];
 	int len = http_header(exchange, "mcp-session-id", id, sizeof id);
 
 	if (len == HEADER_ABSENT) {
-		refuse(exchange, 400, RPC_TRANSPORT_ERROR,
+		refuse(exchange, request, 400, RPC_TRANSPORT_ERROR,
 		       "Bad Request: Mcp-Session-Id header is required; send "
 		       "initialize first and repeat the header it answers with");
 		return -1;
 	}
 	if (len < 0 || session_find(self->sessions, id, out) < 0) {
-		refuse(exchange, 404, RPC_NO_SESSION,
+		refuse(exchange, request, 404, RPC_NO_SESSION,
 		       "Session not found: send initialize again");
 		return -1;
 	}
 	if (version->len != HEADER_ABSENT && mcp_revision_find(version->text) < 0) {
-		refuse(exchange, 400, RPC_TRANSPORT_ERROR,
+		refuse(exchange, request, 400, RPC_TRANSPORT_ERROR,
 		       "Bad Request: Unsupported protocol version: %s; this server "
 		       "speaks %s to %s",
 		       version->text, mcp_revision_name(0),
@@ -144,7 +147,7 @@ static int require_session(struct streamable *self, struct exchange *exchange,
 	struct version version;
 
 	read_version(exchange, &version);
-	return check_session(self, exchange, &version, out);
+	return check_session(self, exchange, &version, NULL, out);
 }
 
 /* ---- POST ---- */
@@ -283,7 +286,7 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 	}
 	if (rpc->kind == RPC_REQUEST && strcmp(rpc->method, "initialize") == 0)
 		take_initialize(self, exchange, rpc, messages);
-	else if (check_session(self, exchange, &version, &session) == 0)
+	else if (check_session(self, exchange, &version, rpc->id, &session) == 0)
 		hand_on(self, exchange, messages, false, &session, "");
 }
 
@@ -302,17 +305,17 @@ static void take_batch(struct streamable *self, struct exchange *exchange,
 	size_t count = json_array_size(batch);
 
 	if (claims_stateless(batch))
-		refuse(exchange, 400, RPC_INVALID_REQUEST,
+		refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
 		       "Batches ended with revision %s; send one message per request",
 		       mcp_revision_name(MCP_2025_03_26));
 	else if (require_session(self, exchange, &session) < 0)
 		return;
 	else if (session.revision > MCP_2025_03_26)
-		refuse(exchange, 400, RPC_INVALID_REQUEST,
+		refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
 		       "Batches ended with revision %s; send one message per request",
 		       mcp_revision_name(MCP_2025_03_26));
 	else if (!count || count > BATCH_MAX)
-		refuse(exchange, 400, RPC_INVALID_REQUEST,
+		refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
 		       "A batch holds 1 to %d messages, not %zu", BATCH_MAX, count);
 	else
 		hand_on(self, exchange, batch, true, &session, "");
@@ -346,7 +349,8 @@ static void on_post(struct streamable *self, struct exchange *exchange)
 	struct err err;
 
 	if (json_parse(&body, text, size, &err) < 0)
-		refuse(exchange, 400, RPC_PARSE_ERROR, "Parse error: %s", err.msg);
+		refuse(exchange, NULL, 400, RPC_PARSE_ERROR, "Parse error: %s",
+		       err.msg);
 	else
 		take_body(self, exchange, body);
 }
@@ -386,7 +390,7 @@ static void on_get(struct streamable *self, struct exchange *exchange)
 		streams_stand(&self->streams, exchange, &session, context.workspace);
 	else if (len < 0 || streams_resume(&self->streams, exchange, &session,
 					   context.workspace, seen) < 0)
-		refuse(exchange, 400, RPC_TRANSPORT_ERROR,
+		refuse(exchange, NULL, 400, RPC_TRANSPORT_ERROR,
 		       "Bad Request: Last-Event-ID is none that this session was "
 		       "given; repeat one as it came, or leave it out");
 }
@@ -431,14 +435,14 @@ static void on_begin(struct exchange *exchange, void *arg)
 
 	(void)arg;
 	if (post && !is_json_type(exchange))
-		refuse(exchange, 415, RPC_TRANSPORT_ERROR,
+		refuse(exchange, NULL, 415, RPC_TRANSPORT_ERROR,
 		       "Unsupported Media Type: Content-Type must be " JSON_TYPE);
 	else if (post && !takes_json(exchange) && !http_accepts(exchange, EVENT_TYPE))
-		refuse(exchange, 406, RPC_TRANSPORT_ERROR,
+		refuse(exchange, NULL, 406, RPC_TRANSPORT_ERROR,
 		       "Not Acceptable: Client must accept both " JSON_TYPE
 		       " and " EVENT_TYPE);
 	else if (get && !http_accepts(exchange, EVENT_TYPE))
-		refuse(exchange, 406, RPC_TRANSPORT_ERROR,
+		refuse(exchange, NULL, 406, RPC_TRANSPORT_ERROR,
 		       "Not Acceptable: Client must accept " EVENT_TYPE);
 }
 

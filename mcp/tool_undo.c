@@ -9,6 +9,7 @@
 #include "wire/json.h"
 #include "wire/words.h"
 
+enum { UNASKED_MAX = 5 }; /* cells */
 #define ONLY_VARIABLES                                                                 \
 	"Only variables went back: files, processes, databases and everything else "   \
 	"outside the kernel are as they were."
@@ -69,8 +70,19 @@ static void go(struct tool_call *self, enum call_back back, double cells)
 		tool_fail(self, &err);
 }
 
+/* Where restore is offered, what is undone can be had again. */
 static void run_undo(struct tool_call *self, const struct arg_value *args)
 {
+	char message[160];
+
+	snprintf(
+	    message, sizeof message,
+	    "Undo the last %.0f cells? What they did to the variables will be lost.",
+	    floor(args[0].number));
+	if (args[0].number > UNASKED_MAX &&
+	    !config_offers_tool(self->config, "restore") &&
+	    !tool_confirm(self, message, NULL))
+		return;
 	go(self, BACK_BY, args[0].number);
 }
 

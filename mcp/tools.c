@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "mcp/conformance.h"
-#include "mcp/era.h"
 #include "mcp/icons.h"
 #include "mcp/outlet.h"
 #include "wire/json.h"
@@ -215,59 +214,6 @@ void tools_markdown(FILE *to)
 	}
 }
 
-/* ---- Mcp-Param-* ---- */
-
-/* As SEP-2243 writes a value in a header; false for one that it has none for. */
-static bool show_value(struct buf *out, const json_t *value)
-{
-	if (json_is_string(value))
-		buf_add(out, json_string_value(value), json_string_length(value));
-	else if (json_is_integer(value))
-		buf_number(out, json_integer_value(value));
-	else if (json_is_boolean(value))
-		buf_text(out, json_is_true(value) ? "true" : "false");
-	else
-		return false;
-	return true;
-}
-
-static bool is_mirrored(const struct buf *header, const json_t *value)
-{
-	owned(buf_finish) struct buf decoded = {0}, wanted = {0};
-	char *end;
-
-	if (!era_decode(&decoded, buf_str(header)) || !show_value(&wanted, value))
-		return false;
-	if (json_is_integer(value)) /* "42.0" is 42 */
-		return decoded.size &&
-		       strtod(decoded.data, &end) == json_number_value(value) && !*end;
-	return decoded.size == wanted.size &&
-	       memcmp(buf_str(&decoded), buf_str(&wanted), wanted.size) == 0;
-}
-
-const char *tools_header_mismatch(const struct config *config, const json_t *params,
-				  bool (*header)(void *arg, const char *name,
-						 struct buf *out),
-				  void *arg)
-{
-	const struct tool *tool = tool_find(config, json_text(params, "name", ""));
-	const json_t *arguments = json_object_get(params, "arguments");
-
-	for (size_t i = 0; tool && tool->args[i].name; i++) {
-		const json_t *value = json_object_get(arguments, tool->args[i].name);
-		owned(buf_finish) struct buf name = {0}, text = {0};
-
-		if (!tool->headers[i])
-			continue;
-		buf_printf(&name, "mcp-param-%s", tool->headers[i]);
-		bool there = header(arg, buf_str(&name), &text);
-		bool wanted = value && !json_is_null(value);
-		if (there != wanted || (there && !is_mirrored(&text, value)))
-			return tool->headers[i];
-	}
-	return NULL;
-}
-
 /* ---- arguments ---- */
 
 static bool has_type(const json_t *value, enum arg_type type)
@@ -395,8 +341,7 @@ static int enter_branch(struct tool_call *self, const json_t *arguments,
 
 /* ---- a call ---- */
 
-/* With the arguments that it has: they were read before if it was, and fit. */
-static void run(struct tool_call *self)
+void tool_run(struct tool_call *self)
 {
 	struct arg_value values[TOOL_ARGS_MAX] = {{0}};
 	struct err err;
@@ -416,70 +361,7 @@ void tool_start(struct tool_call *self, json_t *arguments)
 	if (enter_branch(self, arguments, &err) < 0)
 		tool_fail(self, &err);
 	else
-		run(self);
-}
-
-static void ask_next(struct tool_call *self);
-
-static void on_answer(const json_t *response, void *arg)
-{
-	struct tool_call *self = arg;
-	owned(free_text) char *name = take(&self->question_name);
-	json_t *result = json_object_get(response, "result");
-	struct err err;
-
-	self->question = NULL;
-	if (result) {
-		asks_put(&self->asks, name, result);
-		ask_next(self);
-		return;
-	}
-	err_set(&err, ERR_ARGUMENT,
-		"the client did not answer what it was asked%s%.150s",
-		response ? ": " : "",
-		json_text(json_object_get(response, "error"), "message", ""));
-	tool_fail(self, &err);
-}
-
-/* One question after the other, then the tool again: it may have more. */
-static void ask_next(struct tool_call *self)
-{
-	const char *method = NULL;
-	json_t *params;
-	struct err err;
-
-	if (!asks_next(&self->asks, &self->question_name, &params, &method)) {
-		run(self);
-		return;
-	}
-	self->question = outlet_ask(self->questions, self->context, method, params,
-				    ASKS_STATE_S, on_answer, self);
-	if (self->question)
-		return;
-	err_set(&err, ERR_ARGUMENT,
-		"the client has to be asked something, but takes no stream on which "
-		"to ask it");
-	tool_fail(self, &err);
-}
-
-void tool_ask(struct tool_call *self, json_t *state)
-{
-	struct err err;
-
-	if (self->revision >= MCP_STATELESS) {
-		tool_finish(self, asks_result(&self->asks, state));
-		return;
-	}
-	json_decref(self->asks.state);
-	self->asks.state = state;
-	if (++self->asks.rounds <= ASKS_ROUNDS_MAX) {
-		ask_next(self);
-		return;
-	}
-	err_set(&err, ERR_ARGUMENT,
-		"the client was asked %d times and gave no answer that fits",
-		ASKS_ROUNDS_MAX);
-	tool_fail(self, &err);
+		tool_run(self);
 }
 
 void tool_cancel(struct tool_call *self)

@@ -139,6 +139,8 @@ void tool_cancel(struct tool_call *self);
 /* Frees what it holds, not itself, without an answer. */
 void tool_drop(struct tool_call *self);
 
+/* For tools_ask.c: runs it again, with the arguments that it has. */
+void tool_run(struct tool_call *self);
 /* For the tools: answers, which ends the call; self may be gone after it.  result is
  * consumed. */
 void tool_finish(struct tool_call *self, json_t *result);
@@ -149,6 +151,11 @@ bool tool_check_moved(struct tool_call *self, const struct outcome *outcome) mus
 void tool_fail(struct tool_call *self, const struct err *err);
 /* Answers with a JSON-RPC error; takes its data. */
 void tool_refuse(struct tool_call *self, struct rpc_refusal *refusal);
+/* Asks the user whether to go on, where the client can and VIVARIUM_CONFIRM wants it.
+ * True: go on.  False: the call waits, or was answered; self may be gone.  state
+ * (consumed; or NULL): an agreement counts only as long as this is the same. */
+bool tool_confirm(struct tool_call *self, const char *message,
+		  json_t *state) must_check;
 /* Puts the questions wanted in self->asks to the client; once it has answered, the tool
  * runs again with state (consumed; or NULL) in there.  self may be gone after it. */
 void tool_ask(struct tool_call *self, json_t *state);

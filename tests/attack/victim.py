@@ -186,11 +186,15 @@ def make_unix_sockets(told: dict[str, Any]) -> None:
     for where in ("", f"\0{told['abstract']}-"):
         listen(where + "stream", socket.AF_UNIX, socket.SOCK_STREAM, secret)
         listen(where + "packets", socket.AF_UNIX, socket.SOCK_SEQPACKET, secret)
-        receive(where + "datagrams")
     # Only to be seen in the system's lists.
     told_name = socket.socket(socket.AF_UNIX)
     told_name.bind(f"\0{told['secret']}")
     KEPT.append(told_name)
+
+
+def make_unix_datagrams(told: dict[str, Any]) -> None:
+    for where in ("", f"\0{told['abstract']}-"):
+        receive(where + "datagrams")
 
 
 def answer(address: Any, family: int, secret: bytes) -> int:
@@ -381,6 +385,7 @@ MAKERS = (
     make_memory,
     make_children,
     make_unix_sockets,
+    make_unix_datagrams,
     make_ports,
     make_ports_of_ipv6,
     make_a_shared_port,

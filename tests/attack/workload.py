@@ -161,6 +161,14 @@ with P(2) as p: print(list(p.map(len, ['ab', 'c'])))
 """,
         "[2, 1]",
     ),
+    "processes of a server that forks": Thing(
+        """
+import multiprocessing as m
+c = m.get_context('forkserver')
+with c.Pool(2) as p: print(p.map(abs, [-1, -7]))
+""",
+        "[1, 7]",
+    ),
     "a queue between processes": Thing(
         """
 import multiprocessing as m
@@ -547,6 +555,88 @@ print(s.accept()[0].recv(1))
 """,
         "b'x'",
     ),
+    "a socket by other paths": Thing(
+        """
+import os, socket, tempfile
+with tempfile.TemporaryDirectory() as d:
+    s = socket.socket(socket.AF_UNIX); s.bind(f'{d}/s'); s.listen()
+    os.symlink(f'{d}/s', f'{d}/link'); here = os.getcwd(); os.chdir(d)
+    fd = os.open('.', os.O_RDONLY); told = []
+    for path in f'{d}/s', 's', './link', f'/proc/self/fd/{fd}/s', '/proc/self/cwd/s':
+        c = socket.socket(socket.AF_UNIX); c.connect(path); s.accept()[0].send(b'x')
+        told.append(c.recv(1)); c.close()
+    os.chdir(here); os.close(fd); s.close()
+print(told.count(b'x'))
+""",
+        "5",
+    ),
+    "sockets that are not there": Thing(
+        """
+import errno, socket
+def why(path):
+    c = socket.socket(socket.AF_UNIX)
+    try: return errno.errorcode.get(c.connect_ex(path))
+    finally: c.close()
+gone = socket.socket(socket.AF_UNIX); gone.bind('gone'); gone.close()
+open('file', 'w').close()
+print(why('nowhere'), why('gone'), why('file'), why('file/below'), why('x' * 107))
+import os; os.unlink('gone')
+""",
+        "ENOENT ECONNREFUSED ECONNREFUSED ENOTDIR ENOENT",
+    ),
+    "many connections at once": Thing(
+        """
+import socket, tempfile, threading
+d = tempfile.TemporaryDirectory(dir='.')
+s = socket.socket(socket.AF_UNIX); s.bind(f'{d.name}/s'); s.listen(10)
+def talk():
+    c = socket.socket(socket.AF_UNIX); c.connect(f'{d.name}/s'); r.append(c.recv(1)); c.close()
+r = []; t = [threading.Thread(target=talk) for _ in range(200)]
+[x.start() for x in t]
+for _ in t:
+    a = s.accept()[0]; a.send(b'x'); a.close()
+[x.join() for x in t]; s.close(); d.cleanup(); print(r.count(b'x'))
+""",
+        "200",
+    ),
+    "a child that connects": Thing(
+        """
+import os, socket, subprocess, sys
+os.path.exists('parent') and os.unlink('parent')
+s = socket.socket(socket.AF_UNIX); s.bind('parent'); s.listen()
+code = "import socket; c = socket.socket(socket.AF_UNIX); c.connect('parent'); c.send(b'child')"
+print(subprocess.run([sys.executable, '-c', code]).returncode, s.accept()[0].recv(5))
+""",
+        "0 b'child'",
+    ),
+    "a unix server of asyncio": Thing(
+        """
+import asyncio
+async def talk(r, w): w.write(await r.read(1)); await w.drain(); w.close()
+s = await asyncio.start_unix_server(talk, 'served')
+r, w = await asyncio.open_unix_connection('served')
+w.write(b'x'); print(await r.read(1)); w.close(); s.close()
+""",
+        "b'x'",
+    ),
+    "a connection that is interrupted": Thing(
+        """
+import os, signal, socket
+class Enough(Exception): pass
+def enough(*_): raise Enough
+os.path.exists('full') and os.unlink('full')
+s = socket.socket(socket.AF_UNIX); s.bind('full'); s.listen(0)
+first = socket.socket(socket.AF_UNIX); first.connect('full')  # nobody takes it
+before = signal.signal(signal.SIGALRM, enough)
+c = socket.socket(socket.AF_UNIX)
+try:
+    signal.setitimer(signal.ITIMER_REAL, 0.2); c.connect('full')
+except Enough: print('interrupted')
+finally: signal.signal(signal.SIGALRM, before)
+s.close(); first.close(); c.close(); os.unlink('full')
+""",
+        "interrupted",
+    ),
     "a name that nobody has": Thing(
         """
 import socket
@@ -584,6 +674,79 @@ o = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 print(o.open(f'http://127.0.0.1:{h.server_port}/').status); h.shutdown(); h.server_close()
 """,
         "200",
+    ),
+    "HTTP by hand": Thing(
+        """
+import http.client, http.server, threading
+h = http.server.ThreadingHTTPServer(('localhost', 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=h.serve_forever, daemon=True).start()
+c = http.client.HTTPConnection('localhost', h.server_port); c.request('GET', '/')
+print(c.getresponse().status); c.close(); h.shutdown(); h.server_close()
+""",
+        "200",
+    ),
+    "a connection that nobody waits for": Thing(
+        """
+import errno, select, socket
+s = socket.create_server(('127.0.0.1', 0))
+c = socket.socket(); c.setblocking(False)
+print(c.connect_ex(s.getsockname()) in (0, errno.EINPROGRESS))
+print(select.select([], [c], [], 20)[1] == [c], c.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+s.close(); c.close()
+""",
+        "True\nTrue 0",
+    ),
+    "a port that nobody has": Thing(
+        """
+import errno, socket
+s = socket.create_server(('127.0.0.1', 0)); there = s.getsockname(); s.close()
+c = socket.socket(); print(errno.errorcode[c.connect_ex(there)]); c.close()
+""",
+        "ECONNREFUSED",
+    ),
+    "a connection that goes on behind a signal": Thing(
+        """
+import signal, socket, threading, time
+s = socket.create_server(('127.0.0.1', 0), backlog=0)
+first = socket.create_connection(s.getsockname())  # the next one waits until this is taken
+taken = []
+before = signal.signal(signal.SIGALRM, lambda *_: taken.append(s.accept()))
+c = socket.socket(); main = threading.get_ident()
+def knock():
+    while not c.getsockname()[1]: time.sleep(0.01)  # until it has begun
+    signal.pthread_kill(main, signal.SIGALRM)
+t = threading.Thread(target=knock); t.start()
+c.connect(s.getsockname()); t.join(); print(len(taken), c.getpeername() == s.getsockname())
+signal.signal(signal.SIGALRM, before); s.close(); first.close(); c.close(); taken.clear()
+""",
+        "1 True",
+    ),
+    "a port that does not answer": Thing(
+        """
+import signal, socket
+class Enough(Exception): pass
+def enough(*_): raise Enough
+s = socket.create_server(('127.0.0.1', 0), backlog=0)
+first = socket.create_connection(s.getsockname())
+before = signal.signal(signal.SIGALRM, enough)
+c = socket.socket()
+try:
+    signal.setitimer(signal.ITIMER_REAL, 0.2); c.connect(s.getsockname())
+except Enough: print('interrupted')
+finally: signal.signal(signal.SIGALRM, before)
+s.close(); first.close(); c.close()
+""",
+        "interrupted",
+    ),
+    "a datagram's way there and back": Thing(
+        """
+import socket
+a = socket.socket(type=socket.SOCK_DGRAM); a.bind(('127.0.0.1', 0))
+b = socket.socket(type=socket.SOCK_DGRAM); b.connect(a.getsockname()); b.send(b'x')
+print(a.recv(1)); a.connect(b.getsockname()); a.connect(b.getsockname()); a.send(b'y')
+print(b.recv(1))
+""",
+        "b'x'\nb'y'",
     ),
     "servers of asyncio": Thing(
         """

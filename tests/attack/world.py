@@ -56,20 +56,24 @@ def loading(*sources: tuple[str, Path]) -> str:
 
 
 class Outside:
-    """A server on the machine's network: none of the kernels' business."""
+    """Servers of the machine: on its network, and at a path where all users may connect."""
 
-    def __init__(self, host: str, secret: str) -> None:
+    def __init__(self, host: str, bus: Path, secret: str) -> None:
+        self.bus = socket.socket(socket.AF_UNIX)
+        self.bus.bind(str(bus))
+        bus.chmod(0o777)
+        self.bus.listen(100)
         self.tcp = socket.create_server((host, 0))
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.bind((host, 0))
         self.secret = secret.encode()
-        for serve in (self.serve_tcp, self.serve_udp):
-            threading.Thread(target=serve, daemon=True).start()
+        for serve in (self.tell_all, self.tcp), (self.tell_all, self.bus), (self.serve_udp,):
+            threading.Thread(target=serve[0], args=serve[1:], daemon=True).start()
 
-    def serve_tcp(self) -> None:
+    def tell_all(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while True:
-                with self.tcp.accept()[0] as client:
+                with listener.accept()[0] as client, contextlib.suppress(BrokenPipeError):
                     client.sendall(self.secret)
 
     def serve_udp(self) -> None:
@@ -78,7 +82,7 @@ class Outside:
                 self.udp.sendto(self.secret, asker)
 
     def close(self) -> None:
-        for one in (self.tcp, self.udp):
+        for one in (self.tcp, self.bus, self.udp):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
@@ -111,7 +115,8 @@ class World:
         self.b = self.user("bob", proxy_secret)
         self.b_files = daemon.work / "users" / "bob"
         self.machine = machines_address()
-        self.outside = Outside(self.machine, f"outside-{self.token}-{secrets.token_hex(8)}")
+        secret = f"outside-{self.token}-{secrets.token_hex(8)}"
+        self.outside = Outside(self.machine, daemon.home / "bus", secret)
         self.facts: dict[str, Any] = self.names()
         private = daemon.home / "private"
         private.touch(mode=0o600)
@@ -145,6 +150,7 @@ class World:
             "key_name": f"vivarium-{self.token}",
             "machine": self.machine,
             "outside": self.outside.tcp.getsockname()[1],
+            "bus": str(daemon.home / "bus"),
             "outside_udp": self.outside.udp.getsockname()[1],
             "door": daemon.port,
             "door_host": daemon.env["VIVARIUM_HOST"],

@@ -36,8 +36,9 @@ CASE(reads_every_kind_of_line)
 
 CASE(reads_the_other_tiers)
 {
-	assert_null(
-	    read_text("tier\tU\nbecome\t20001\t20001\nnet\tnone\nport\t3128\n"));
+	assert_null(read_text("tier\tU\nbecome\t20001\t20001\nnet\tnone\nport\t3128\n"
+			      "guard\tconnect\n"));
+	assert_true(plan.guard);
 	assert_int_equal(plan.tier, 'U');
 	assert_true(plan.become);
 	assert_true(plan.no_internet);

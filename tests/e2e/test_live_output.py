@@ -12,7 +12,7 @@ import pytest
 from dialogue import META, STATELESS, Dialogue
 from events import Stream
 from harness import Client, Daemon
-from test_stdio import Stdio
+from stdio import Stdio
 from test_websocket import Talk
 
 LEVEL = "io.modelcontextprotocol/logLevel"

@@ -194,6 +194,30 @@ def test_columns_are_those_of_the_table_that_is_named(client: Client) -> None:
     }
 
 
+def test_columns_of_a_file_are_those_of_its_first_line(client: Client, daemon: Daemon) -> None:
+    lines = {
+        "comma.csv": 'year,"unit, of it","a ""b"" c",\n1,2,3',
+        "semi.CSV": "Jahr;Größe; Wert \r\n1;2;3",
+        "tabs.tsv": "\ufeffx\ty, z\tw\n",
+        "one.csv": "only",
+        "empty.csv": "",
+    }
+    for name, text in lines.items():
+        (daemon.work / name).write_text(text, newline="")
+    found = {n: of_prompt(client, "chart_column", "column", "", table=n) for n in lines}
+    assert found == {
+        "comma.csv": ["year", "unit, of it", 'a ""b"" c'],
+        "semi.CSV": ["Jahr", "Größe", "Wert"],
+        "tabs.tsv": ["x", "y, z", "w"],
+        "one.csv": ["only"],
+        "empty.csv": [],
+    }
+    for path in ("Sales.xlsx", "notes.txt", "../x.csv", "/etc/passwd.csv"):
+        assert of_prompt(client, "chart_column", "column", "", table=path) == []
+    for name in lines:
+        (daemon.work / name).unlink()
+
+
 def test_an_argument_without_completions_has_none(client: Client) -> None:
     ref = {"type": "ref/prompt", "name": "clean_table"}
     completion = complete(client, ref, "purpose", "a")

@@ -10,6 +10,7 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 import struct
 import tempfile
 import zipfile
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PYTHONS, any_python, require_python
-from harness import Daemon, bare_env, is_alive, run_program, wait_until
+from harness import Daemon, bare_env, children_of, is_alive, run_program, wait_until
 
 TIERS = ("N", "U", "L", "off")
 OTHER = 1500  # a user id without rights
@@ -247,30 +248,43 @@ def test_a_daemon_without_rights_gives_the_same_walls(build: type_of_build) -> N
     assert (daemon.work / "f").stat().st_uid == OTHER
 
 
-def forbid_namespaces() -> None:
-    """Makes clone and unshare refuse new namespaces, as some machines do, for this process
-    and all below it."""
-    new_namespaces = 0x7E020080
-    load, jump, back = 0x20, 0x15, 0x06
-    clone, unshare, allow, refuse = 56, 272, 0x7FFF0000, 0x00050001
-    program = [
-        (load, 0, 0, 0),
-        (jump, 1, 0, clone),
-        (jump, 0, 3, unshare),
-        (load, 0, 0, 16),
-        (0x45, 0, 1, new_namespaces),  # any of these bits
-        (back, 0, 0, refuse),
-        (back, 0, 0, allow),
-    ]
+LIBC = ctypes.CDLL(None, use_errno=True)
+LOAD, JUMP, RETURN = 0x20, 0x15, 0x06  # of a filter's program
+ALLOW, NOTIFY, REFUSE = 0x7FFF0000, 0x7FC00000, 0x00050001
+x86_64 = pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="numbers of calls are those of x86_64"
+)
+
+
+def enter_filter(program: list[tuple[int, int, int, int]], flags: int = 0) -> int:
+    """For this process and all below it.  With flags 8: returns the listener."""
     text = b"".join(struct.pack("<HBBI", *line) for line in program)
     code = ctypes.create_string_buffer(text, len(text))
     header = struct.pack("<HxxxxxxQ", len(program), ctypes.addressof(code))
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.prctl(38, 1, 0, 0, 0) == 0  # no_new_privs
-    assert libc.prctl(22, 2, header) == 0  # seccomp, filter
+    assert LIBC.prctl(38, 1, 0, 0, 0) == 0  # no_new_privs
+    result: int = LIBC.syscall(317, 1, flags, header)  # seccomp
+    assert result >= 0
+    return result
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of calls are those of x86_64")
+def forbid_namespaces() -> None:
+    """Makes clone and unshare refuse new namespaces, as some machines do."""
+    new_namespaces = 0x7E020080
+    clone, unshare = 56, 272
+    enter_filter(
+        [
+            (LOAD, 0, 0, 0),
+            (JUMP, 1, 0, clone),
+            (JUMP, 0, 3, unshare),
+            (LOAD, 0, 0, 16),
+            (0x45, 0, 1, new_namespaces),  # any of these bits
+            (RETURN, 0, 0, REFUSE),
+            (RETURN, 0, 0, ALLOW),
+        ]
+    )
+
+
+@x86_64
 def test_a_lower_tier_is_said_everywhere(build: type_of_build) -> None:
     user = OTHER if os.geteuid() == 0 else 0
     daemon = build("auto", user=user, before=forbid_namespaces)
@@ -294,6 +308,20 @@ def test_a_tier_that_cannot_be_had_is_refused(tmp_path: Path) -> None:
     assert "no  walls: VIVARIUM_WALLS cannot be kept here: tier N: " in ended.stdout
 
 
+@as_root
+def test_a_closed_directory_that_hinders_is_named() -> None:
+    with tempfile.TemporaryDirectory(prefix="vw") as closed:  # 0700
+        home = Path(closed) / "home"
+        home.mkdir(mode=0o755)
+        env = bare_env(home, VIVARIUM_PYTHON=str(any_python()), VIVARIUM_WALLS="require:U")
+        ended = run_program("--check", env=env, cwd=home)
+        words = f"kept here: tier U: other users may not pass {closed}: chmod o+x {closed}"
+        assert words in ended.stdout
+        Path(closed).chmod(0o711)
+        ended = run_program("--check", env=env, cwd=home)
+        assert ended.returncode == 0, ended.stdout
+
+
 def test_check_says_which(build: type_of_build, tmp_path: Path, tier: str) -> None:
     env = bare_env(
         tmp_path,
@@ -304,3 +332,162 @@ def test_check_says_which(build: type_of_build, tmp_path: Path, tier: str) -> No
     assert ended.returncode == 0, ended.stdout
     assert f"ok  walls: tier {'0' if tier == 'off' else 'N'}" in ended.stdout
     assert not list(tmp_path.glob("state/try"))
+
+
+# ---- guarded connections ----
+
+# A listener that nobody attends to: the second connection to it waits.
+FULL = (
+    "import os, socket, threading\n"
+    "full = socket.socket(socket.AF_UNIX); full.bind('full'); full.listen(0)\n"
+    "first = socket.socket(socket.AF_UNIX); first.connect('full'); os.getpid()"
+)
+WAITS = "socket.socket(socket.AF_UNIX).connect('full')"
+
+
+def needs_the_guard(tier: str) -> None:
+    if tier in ("N", "off"):
+        pytest.skip("Landlock or nothing keeps its sockets")
+    if LIBC.syscall(444, None, 0, 1) >= 9:
+        pytest.skip("this machine's Landlock knows the paths of sockets")
+
+
+def under_way(daemon: Daemon) -> list[int]:
+    """What connects for the kernel."""
+    return [pid for pid in children_of(daemon.supervisor_pid()) if pid != daemon.kernel_pid()]
+
+
+def test_a_cell_that_waits_for_a_connection_is_interrupted(build: type_of_build, tier: str) -> None:
+    client = build(tier).client()
+    kernel = client.run(FULL).data["result"]
+    assert client.run(WAITS, timeout_seconds=1).data["exit_code"] == 124
+    assert client.run("first.close(); full.accept(); os.getpid()").data["result"] == kernel
+    assert client.run(WAITS).exit_code == 0
+
+
+def test_connections_under_way_end_with_their_kernel(build: type_of_build, tier: str) -> None:
+    needs_the_guard(tier)
+    daemon = build(tier)
+    client = daemon.client()
+    client.run(FULL)
+    waits = f"lambda: {WAITS}"
+    client.run(f"for _ in range(9): threading.Thread(target={waits}, daemon=True).start()")
+    wait_until(lambda: len(under_way(daemon)) == 9, 20, "all are under way")
+    daemon.kill_kernel()
+    wait_until(lambda: not daemon.children(), 10, "all have ended")
+    client.run("import os; os.unlink('full')")
+    client.run(FULL)
+    client.run(f"threading.Thread(target={waits}, daemon=True).start()")
+    wait_until(lambda: len(under_way(daemon)) == 1, 20, "one is under way")
+    (connecting,) = under_way(daemon)
+    os.kill(daemon.supervisor_pid(), signal.SIGKILL)
+    wait_until(lambda: not is_alive(connecting), 10, "it ends with the supervisor")
+
+
+def test_a_child_that_ends_leaves_no_connection_under_way(build: type_of_build, tier: str) -> None:
+    needs_the_guard(tier)
+    daemon = build(tier)
+    client = daemon.client()
+    client.run(FULL)
+    client.run(
+        "import subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', \"import socket; {WAITS}\"])"
+    )
+    wait_until(lambda: len(under_way(daemon)) == 1, 20, "it is under way")
+    client.run("child.kill(); child.wait()")
+    wait_until(lambda: not under_way(daemon), 10, "nobody waits for it any more")
+
+
+def test_more_connections_than_may_come_at_once(build: type_of_build, tier: str) -> None:
+    """Above what may come early, and above what may be under way."""
+    client = build(tier).client()
+    result = client.run(
+        "import socket, threading\n"
+        "s = socket.socket(socket.AF_UNIX); s.bind('s'); s.listen(5)\n"
+        "def connect():\n"
+        "    for _ in range(8):\n"
+        "        with socket.socket(socket.AF_UNIX) as c: c.connect('s')\n"
+        "threads = [threading.Thread(target=connect) for _ in range(100)]\n"
+        "for one in threads: one.start()\n"
+        "for _ in range(800): s.accept()[0].close()\n"
+        "for one in threads: one.join()\n"
+        "print('all')"
+    )
+    assert result.data["stdout"] == "all\n"
+
+
+def test_abstract_names_of_its_own(build: type_of_build, tier: str) -> None:
+    """Without Landlock's rule for them nobody can say whose they are."""
+    unknown = tier in ("U", "L") and LIBC.syscall(444, None, 0, 1) < 6
+    result = (
+        build(tier)
+        .client()
+        .run(
+            "import errno, os, socket\n"
+            "s = socket.socket(socket.AF_UNIX); s.bind(f'\\0{os.urandom(8).hex()}'); s.listen()\n"
+            "c = socket.socket(socket.AF_UNIX); why = c.connect_ex(s.getsockname())\n"
+            "print(errno.errorcode.get(why, 'connected'))"
+        )
+    )
+    assert result.data["stdout"] == ("EPERM\n" if unknown else "connected\n")
+
+
+@x86_64
+def test_a_kernel_gets_no_listener_of_its_own(build: type_of_build, tier: str) -> None:
+    """By which what is left when its supervisor is gone could let itself through."""
+    needs_the_guard(tier)
+    client = build(tier).client()
+    result = client.run(
+        "import ctypes, errno\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "for flags in 8, 8 | 32, 0:\n"
+        "    libc.syscall(317, 1, flags, None)\n"
+        "    print(errno.errorcode[ctypes.get_errno()])"
+    )
+    assert result.data["stdout"] == "EBUSY\nEBUSY\nEFAULT\n"
+
+
+def keep_two_rights() -> None:
+    """All but CAP_SETGID and CAP_SETUID go from the bounding set."""
+    for capability in {*range(41)} - {6, 7}:
+        LIBC.prctl(24, capability, 0, 0, 0)
+
+
+@as_root
+def test_two_rights_are_enough_for_the_guard(build: type_of_build) -> None:
+    needs_the_guard("U")
+    daemon = build("U", before=keep_two_rights)
+    assert "guarded sockets; " in daemon.log()
+    client = daemon.client()
+    client.run(FULL)
+    assert client.run(WAITS, timeout_seconds=1).data["exit_code"] == 124
+    assert client.run("first.close(); full.accept(); " + WAITS).exit_code == 0
+    daemon.kill()  # it may not remove all of its kernel's runtime directory
+
+
+@x86_64
+@pytest.mark.parametrize("tier", [pytest.param("U", marks=as_root), "L"])
+def test_without_the_guard_it_is_said(build: type_of_build, tier: str) -> None:
+    """Of listeners there is one to a process; some containers have it."""
+    needs_the_guard(tier)
+    keeper, sender = socket.socketpair()
+    nobody_calls = 1000
+
+    def listen_first() -> None:
+        program = [
+            (LOAD, 0, 0, 0),
+            (JUMP, 0, 1, nobody_calls),
+            (RETURN, 0, 0, NOTIFY),
+            (RETURN, 0, 0, ALLOW),
+        ]
+        # On its way it stays open, which no descriptor of the daemon's would.
+        socket.send_fds(sender, [b"listener"], [enter_filter(program, 8)])
+
+    with keeper, sender:
+        daemon = build(tier, before=listen_first)
+        assert f"walls: tier {tier}" in daemon.log()
+        lower = f"tier {tier}, because of tier {tier} with guarded sockets: guard connect(): "
+        assert daemon.health()["walls"]["lower"].startswith(lower)
+        client = daemon.client()
+        assert "walls: " + lower in client.run(FULL).footer
+        assert client.run("full.accept(); " + WAITS).exit_code == 0

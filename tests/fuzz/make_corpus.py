@@ -262,6 +262,29 @@ def image() -> dict[str, bytes]:
     return {**seeds, "wrong checksum": bytes(wrong), **mended, "other": b"GIF89a"}
 
 
+ASKS = {
+    "answered": b'{"name":"t","arguments":{"a":1},"inputResponses":{"confirm":{"action":"accept",'
+    b'"content":{"n":1}}},"schema":{"properties":{"n":{"type":"integer"}},"required":["n"]}}\n',
+    "declined": b'{"inputResponses":{"confirm":{"action":"decline"}}}\n',
+    "changed": b'{"name":"t"}\n\x05A\x40B',
+    "forged": b'{"name":"t","requestState":"AAAA"}\n',
+    "no object": b'{"inputResponses":[1],"requestState":5}\n',
+}
+PROMPTS = {
+    "explore": b'{"name":"explore_file","arguments":{"path":"a.csv"}}',
+    "clean": b'{"name":"clean_table","arguments":{"table":"df","purpose":"x"}}',
+    "chart": b'{"name":"chart_column","arguments":{"table":"df","column":"c","by":"d"}}',
+    "asks": b'{"name":"test_input_required_result_prompt","inputResponses":{"user_context":'
+    b'{"action":"accept","content":{"context":"c"}}}}',
+    "embeds": b'{"name":"test_prompt_with_embedded_resource","arguments":{"resourceUri":"x:y"}}',
+    "completes": b'{"ref":{"type":"ref/prompt","name":"chart_column"},"argument":{"name":"column",'
+    b'"value":"a"},"context":{"arguments":{"table":"df"}}}',
+    "completes a path": b'{"ref":{"type":"ref/resource","uri":"workspace:///{+path}"},'
+    b'"argument":{"name":"path","value":"a"}}',
+    "missing": b'{"name":"explore_file","cursor":"x"}',
+}
+
+
 def main() -> None:
     drivers = {
         "jmsg": jmsg(),
@@ -276,6 +299,8 @@ def main() -> None:
         "image": image(),
         "zmtp": zmtp(),
         "coding": CODING,
+        "asks": ASKS,
+        "prompts": PROMPTS,
     }
     for driver, seeds in drivers.items():
         directory = HERE / "corpus" / driver

@@ -206,6 +206,14 @@ def socket_vsock(facts: Facts) -> object:
 
 
 @probe(KIND, proof=OPENS)
+def socket_pair_of_a_cluster(facts: Facts) -> object:
+    """TIPC, whose module Linux loads for whoever asks."""
+    for one in socket.socketpair(30, socket.SOCK_SEQPACKET):
+        one.close()
+    return 0
+
+
+@probe(KIND, proof=OPENS)
 def socket_mptcp(facts: Facts) -> object:
     return opens(socket.AF_INET, socket.SOCK_STREAM, MPTCP)
 
