@@ -244,6 +244,10 @@ static void on_resources_list(const struct ask *ask)
 	json_t *result = resources.workspace ? resources_list(&resources, &error)
 					     : json_pack("{s[]}", "resources");
 
+	if (resources.workspace && ask->context->session)
+		audience_listed(&ask->server->audience, ask->context->session,
+				resources.workspace);
+
 	answer_or_refuse(
 	    ask, result ? cached(result, resources.revision, 0, "private") : NULL,
 	    &error);
