@@ -243,6 +243,19 @@ void call_fail(struct call *self, const char *fmt, ...)
 	finish(self, text);
 }
 
+static void tell_changes(const struct call *self)
+{
+	owned(files_list_finish) struct files_list gone = {0};
+
+	files_gone(&self->before, &self->after, &gone);
+	bool names = gone.count || self->before.count != self->after.count;
+	if (names || self->wrote.count)
+		workspace_changed(self->workspace,
+				  &(struct files_change){.wrote = &self->wrote,
+							 .gone = &gone,
+							 .names = names});
+}
+
 /* The kernel has done its part: look at what there is, let the next call run. */
 static void end_run(struct call *self, const char *why)
 {
@@ -253,6 +266,7 @@ static void end_run(struct call *self, const char *why)
 	    0)
 		log_warn(self->workspace->name, "%s", err.msg);
 	files_diff(&self->before, &self->after, &self->wrote);
+	tell_changes(self);
 	if (self->workspace->kernel)
 		kernel_tell_limits(self->workspace->kernel, &self->notice);
 	set_state(self, CALL_PICTURES, why);

@@ -141,6 +141,8 @@ void workspace_list_names(const struct workspace *self, struct buf *out);
  * knows.
  */
 void workspace_remember(struct workspace *self, json_t *summary);
+/* Tells whoever wants to know. */
+void workspace_changed(const struct workspace *self, const struct files_change *change);
 /* The call needs the kernel no more; the next one may have it. */
 void workspace_release(struct workspace *self, struct call *call);
 /* Starts a kernel.  snapshot is borrowed; NULL: it saves nothing. */

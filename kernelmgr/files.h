@@ -130,6 +130,9 @@ struct files_list {
  * cut, a file that it lacks is new only when modified since.  Borrows from after. */
 void files_diff(const struct files_scan *before, const struct files_scan *after,
 		struct files_list *out);
+/* The files that are gone, by path.  Borrows from before. */
+void files_gone(const struct files_scan *before, const struct files_scan *after,
+		struct files_list *out);
 /* All files, the newest first.  Borrows from scan. */
 void files_newest(const struct files_scan *scan, struct files_list *out);
 /* Frees and clears; fits owned(). */

@@ -73,6 +73,7 @@ static void end_grace(void *arg)
 static void drain(struct daemon *self, int64_t grace_us, int64_t stop_us)
 {
 	self->draining = true;
+	server_drain(self->server);
 	if (self->http)
 		http_drain(self->http);
 	if (self->workspaces)
@@ -173,6 +174,7 @@ static int start(struct daemon *self, struct err *err)
 		return -1;
 	self->server = server_create(&self->config, self->loop);
 	self->channels.server = self->server;
+	channels_listen(&self->channels);
 	return 0;
 }
 

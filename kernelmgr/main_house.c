@@ -163,6 +163,8 @@ static int open_workspaces(struct daemon *self, struct err *err)
 						    .env = self->kernel_env,
 						    .runtime_dir = self->runtime_dir};
 	plan_stores(self);
+	self->place.changed = server_files_changed;
+	self->place.changed_arg = self->server;
 	self->workspaces = workspaces_create(&self->place);
 	return 0;
 }

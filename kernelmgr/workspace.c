@@ -117,12 +117,19 @@ static void remember_written(struct workspace *self, const char *path, size_t si
 int workspace_write(struct workspace *self, const char *path, size_t path_size,
 		    const void *data, size_t size, bool *created, struct err *err)
 {
-	if (quota_take(self, size, err) < 0)
-		return -1;
-	if (files_write(self->files, path, path_size, data, size, created, err) < 0)
+	if (quota_take(self, size, err) < 0 ||
+	    files_write(self->files, path, path_size, data, size, created, err) < 0)
 		return -1;
 	remember_written(self, path, path_size);
+	workspace_changed(self,
+			  &(struct files_change){.path = path, .names = *created});
 	return 0;
+}
+
+void workspace_changed(const struct workspace *self, const struct files_change *change)
+{
+	if (self->place->changed)
+		self->place->changed(self, change, self->place->changed_arg);
 }
 
 bool workspace_wrote(const struct workspace *self, const struct files_look *file)

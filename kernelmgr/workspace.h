@@ -20,6 +20,13 @@
 
 struct workspace;
 
+struct files_change {                   /* borrowed */
+	const struct files_list *wrote; /* new and changed ones; or NULL */
+	const struct files_list *gone;  /* or NULL */
+	const char *path;               /* one more that was written, or NULL */
+	bool names;                     /* some came or went */
+};
+
 struct workspace_place { /* what all workspaces share; outlives them */
 	const struct config *config;
 	struct kernel_place kernels;
@@ -29,6 +36,10 @@ struct workspace_place { /* what all workspaces share; outlives them */
 	struct proof *proof;         /* the one that is under way, or NULL */
 	LIST_HEAD(, viewer) viewers; /* viewer::link */
 	size_t kernels_alive;
+	/* Files were changed by a cell or a tool.  NULL: nobody wants to know. */
+	void (*changed)(const struct workspace *workspace,
+			const struct files_change *change, void *arg);
+	void *changed_arg;
 };
 
 /* Opens (and makes) the directory; starts nothing. */

@@ -426,6 +426,63 @@ void channel_fail(struct channel *self, json_t *message, const struct err *err)
 		send_value(self, answers);
 }
 
+/* ---- what happens besides ---- */
+
+static void tell_one(struct channel *self, json_t *message)
+{
+	owned(buf_finish) struct buf text = {0};
+
+	if (self->via.waiting(self->via.arg) > CHANNEL_WAITING_MAX)
+		return;
+	json_write(&text, message);
+	self->via.send(self->via.arg, text.data, text.size, false);
+}
+
+static void on_tell(void *arg, uint64_t session, json_t *message)
+{
+	const struct channels *self = arg;
+	struct channel *channel;
+
+	LIST_FOREACH(channel, &self->all, link)
+	if (channel->number == session)
+		tell_one(channel, message);
+}
+
+static void on_tell_all(void *arg, const struct workspace *workspace, json_t *message)
+{
+	const struct channels *self = arg;
+	struct channel *channel;
+
+	LIST_FOREACH(channel, &self->all, link)
+	{
+		struct server_context context = {.workspaces = self->workspaces};
+
+		if (!channel->has_revision || !self->workspaces)
+			continue;
+		channel->via.who(channel->via.arg, &context);
+		if (!workspace || context.workspace == workspace)
+			tell_one(channel, message);
+	}
+}
+
+void channels_listen(struct channels *self)
+{
+	self->teller =
+	    (struct teller){.tell = on_tell, .tell_all = on_tell_all, .arg = self};
+	server_add_teller(self->server, &self->teller);
+}
+
+void channel_hang_up(struct channel *self)
+{
+	struct channel_ask *ask, *next;
+
+	for (ask = LIST_FIRST(&self->channels->asks); ask; ask = next) {
+		next = LIST_NEXT(ask, link);
+		if (ask->channel == self)
+			server_hang_up(self->channels->server, ask);
+	}
+}
+
 /* ---- the end ---- */
 
 /* Its answer will not come. */

@@ -25,7 +25,8 @@ enum {
 
 struct channel;
 
-struct channels {              /* embed it: what all conversations share */
+struct channels { /* embed it: what all conversations share; channels_listen() */
+	struct teller teller;
 	struct server *server; /* borrowed */
 	/* borrowed; NULL while this process has none: see divert */
 	struct workspaces *workspaces;
@@ -71,6 +72,10 @@ json_t *channel_hello(const struct channel *self);
 /* The same of its `logging/setLevel`. */
 json_t *channel_level(const struct channel *self);
 
+/* Once its server is there: conversations are told what happens. */
+void channels_listen(struct channels *self);
+/* Ends what was asked for and has no end of its own. */
+void channel_hang_up(struct channel *self);
 /* After server_destroy(): nobody answers any more. */
 void channels_finish(struct channels *self);
 

@@ -35,7 +35,9 @@ static void open_add_one(struct relay *self, const json_t *message)
 {
 	json_t *id = json_object_get(message, "id");
 
-	if (id && json_object_get(message, "method"))
+	/* What goes on as long as we do is not waited for. */
+	if (id && json_object_get(message, "method") &&
+	    strcmp(json_text(message, "method", ""), "subscriptions/listen") != 0)
 		json_array_append(self->open, id);
 }
 

@@ -30,7 +30,8 @@ enum {
 #define OBJECT "{\"type\":\"object\"}"
 const char render_schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"exit_code\":{\"type\":[\"integer\",\"null\"],\"description\":\"null still "
+    "\"exit_code\":{\"anyOf\":[" COUNT
+    ",{\"type\":\"null\"}],\"description\":\"null still "
     "running, 0 success, 1 exception, n sys.exit(n), 124 timeout, 125 not run, 130 "
     "cancelled, 128+n signal n\"},"
     "\"end\":" TEXT ",\"notice\":" TEXT ",\"stdout\":" TEXT ",\"stderr\":" TEXT

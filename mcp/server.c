@@ -16,6 +16,7 @@
 #include "mcp/prompts.h"
 #include "mcp/resources.h"
 #include "mcp/tools.h"
+#include "mcp/uri.h"
 #include "wire/json.h"
 #include "wire/log.h"
 #include "wire/mem.h"
@@ -89,9 +90,9 @@ static json_t *dress(json_t *result, enum mcp_revision revision)
 	if (!json_object_get(result, "resultType"))
 		json_object_set_new(result, "resultType", json_string("complete"));
 	if (!json_object_get(result, "_meta"))
-		json_object_set_new(
-		    result, "_meta",
-		    json_pack("{so}", ERA_META "serverInfo", server_name(revision)));
+		json_object_set_new(result, "_meta", json_object());
+	json_object_set_new(json_object_get(result, "_meta"), ERA_META "serverInfo",
+			    server_name(revision));
 	return result;
 }
 
@@ -160,9 +161,12 @@ static void answer(const struct ask *ask, json_t *result)
 
 static json_t *capabilities(enum mcp_revision revision)
 {
-	json_t *all =
-	    json_pack("{s{} s{} s{} s{}}", "tools", "resources", "prompts", "logging");
+	json_t *all = json_pack("{s{} s{sb} s{} s{}}", "tools", "resources",
+				"listChanged", 1, "prompts", "logging");
 
+	if (revision < MCP_STATELESS) /* by subscriptions/listen since then */
+		json_object_set_new(json_object_get(all, "resources"), "subscribe",
+				    json_true());
 	if (revision >= MCP_2025_03_26)
 		json_object_set_new(all, "completions", json_object());
 	return all;
@@ -376,6 +380,105 @@ static void on_set_level(const struct ask *ask)
 	answer(ask, json_object());
 }
 
+/* ---- subscriptions ---- */
+
+static bool refuse_nobody(const struct ask *ask)
+{
+	if (!ask->context->workspace)
+		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS, "%s",
+				      ask->context->refusal.msg));
+	return !ask->context->workspace;
+}
+
+static void on_subscribe(const struct ask *ask)
+{
+	struct err err;
+
+	if (refuse_nobody(ask))
+		return;
+	if (audience_subscribe(&ask->server->audience, ask->context->session,
+			       ask->context->workspace,
+			       json_object_get(ask->rpc->params, "uri"), &err) < 0)
+		refuse(ask,
+		       rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s", err.msg));
+	else
+		answer(ask, json_object());
+}
+
+static void on_unsubscribe(const struct ask *ask)
+{
+	audience_unsubscribe(&ask->server->audience, ask->context->session,
+			     json_object_get(ask->rpc->params, "uri"));
+	answer(ask, json_object());
+}
+
+static void on_listen(const struct ask *ask)
+{
+	const struct listen_start start = {
+	    .context = ask->context,
+	    .id = ask->rpc->id,
+	    .filter = json_object_get(ask->rpc->params, "notifications"),
+	    .lists_change = ask->server->config->conformance != 0,
+	    .dress = dress,
+	    .answer = ask->answer,
+	    .arg = ask->arg};
+	struct err err;
+
+	if (!refuse_nobody(ask) &&
+	    audience_listen(&ask->server->audience, &start, &err) < 0)
+		refuse(ask,
+		       rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s", err.msg));
+}
+
+static void add_uri(json_t *uris, const char *path)
+{
+	owned(buf_finish) struct buf uri = {0};
+
+	uri_of_path(&uri, path);
+	json_array_append_new(uris, json_string(buf_str(&uri)));
+}
+
+static void add_uris(json_t *uris, const struct files_list *list)
+{
+	for (size_t i = 0; list && i < list->count; i++)
+		add_uri(uris, list->at[i]->path);
+}
+
+void server_files_changed(const struct workspace *workspace,
+			  const struct files_change *change, void *arg)
+{
+	struct server *self = arg;
+	json_auto_t *uris = json_array();
+
+	add_uris(uris, change->wrote);
+	add_uris(uris, change->gone);
+	if (change->path)
+		add_uri(uris, change->path);
+	audience_files(&self->audience, workspace, uris, change->names);
+}
+
+void server_list_changed(struct server *self, const char *what)
+{
+	audience_list(&self->audience, what);
+}
+
+void server_add_teller(struct server *self, struct teller *teller)
+{
+	SLIST_INSERT_HEAD(&self->audience.tellers, teller, link);
+}
+
+void server_drain(struct server *self)
+{
+	audience_close(&self->audience);
+}
+
+void server_hang_up(struct server *self, const void *arg)
+{
+	audience_hang_up(&self->audience, arg);
+}
+
+/* ---- all methods ---- */
+
 static const struct {
 	const char *name;
 	enum mcp_revision first, last;
@@ -393,6 +496,9 @@ static const struct {
     {"prompts/get", MCP_2024_11_05, MCP_2026_07_28, on_prompts_get},
     {"completion/complete", MCP_2024_11_05, MCP_2026_07_28, on_complete},
     {"resources/templates/list", MCP_2024_11_05, MCP_2026_07_28, on_resource_templates},
+    {"resources/subscribe", MCP_2024_11_05, MCP_2025_11_25, on_subscribe},
+    {"resources/unsubscribe", MCP_2024_11_05, MCP_2025_11_25, on_unsubscribe},
+    {"subscriptions/listen", MCP_2026_07_28, MCP_2026_07_28, on_listen},
 };
 
 /* Row of the method, or -1. */
@@ -487,6 +593,7 @@ void server_left(struct server *self, uint64_t session)
 void server_cancel(struct server *self, const void *arg)
 {
 	jobs_cancel(&self->jobs, arg);
+	audience_hang_up(&self->audience, arg);
 }
 
 size_t server_abandon(struct server *self, const void *arg)

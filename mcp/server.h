@@ -12,6 +12,7 @@
 
 #include "kernelmgr/config.h"
 #include "kernelmgr/workspaces.h"
+#include "mcp/audience.h"
 #include "mcp/outlet.h"
 #include "mcp/rpc.h"
 #include "mcp/session.h"
@@ -56,6 +57,18 @@ void server_notification(struct server *self, const struct rpc *rpc,
 void server_response(struct server *self, const json_t *message, uint64_t session);
 /* A session or conversation has ended. */
 void server_left(struct server *self, uint64_t session);
+
+/* For workspace_place: arg is the server. */
+void server_files_changed(const struct workspace *workspace,
+			  const struct files_change *change, void *arg);
+/* The list of "tools" or "prompts" is another. */
+void server_list_changed(struct server *self, const char *what);
+/* Who has something to tell by it; teller is borrowed. */
+void server_add_teller(struct server *self, struct teller *teller);
+/* Ends what has no end of its own. */
+void server_drain(struct server *self);
+/* The same for what this arg waits for. */
+void server_hang_up(struct server *self, const void *arg);
 
 /* Whether a request of this method is known in the revision. */
 bool server_has_method(const char *method, enum mcp_revision revision);

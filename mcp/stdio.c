@@ -56,6 +56,7 @@ static void on_end(void *arg, bool broken)
 
 	self->input_over = true;
 	self->broken |= broken;
+	channel_hang_up(self->channel);
 	look_whether_over(self);
 }
 

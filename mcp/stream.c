@@ -440,14 +440,17 @@ static void limit_standing(struct streams *self, uint64_t session)
 }
 
 /* The one that has something for the session that went to nobody, or a new one. */
-static struct stream *standing_for(struct streams *self, const struct session *session)
+static struct stream *standing_for(struct streams *self, const struct session *session,
+				   const void *owner)
 {
 	struct stream *stream;
 
 	TAILQ_FOREACH(stream, &self->all, link)
 	if (is_standing(stream, session->serial) && !stream->exchange && stream->next)
 		return stream;
-	return create(self, KIND_STANDING, session);
+	stream = create(self, KIND_STANDING, session);
+	stream->owner = owner;
+	return stream;
 }
 
 /* The newest is last, also of those that came back. */
@@ -462,12 +465,13 @@ static void stand(struct stream *self, struct exchange *exchange)
 }
 
 void streams_stand(struct streams *self, struct exchange *exchange,
-		   const struct session *session)
+		   const struct session *session, const void *owner)
 {
-	stand(standing_for(self, session), exchange);
+	stand(standing_for(self, session, owner), exchange);
 }
 
-bool streams_tell(struct streams *self, uint64_t session, json_t *message)
+/* The newest one that is read, else the newest one that somebody may come back to. */
+static struct stream *primary(const struct streams *self, uint64_t session)
 {
 	struct stream *stream, *newest = NULL;
 
@@ -476,10 +480,28 @@ bool streams_tell(struct streams *self, uint64_t session, json_t *message)
 		if (!is_standing(stream, session))
 			continue;
 		if (stream->exchange)
-			return stream_send(stream, message, false);
+			return stream;
 		newest = newest ? newest : stream;
 	}
-	return newest && stream_send(newest, message, false);
+	return newest;
+}
+
+void streams_tell(struct streams *self, uint64_t session, json_t *message)
+{
+	struct stream *stream = primary(self, session);
+
+	if (stream)
+		stream_send(stream, message, false);
+}
+
+void streams_tell_all(struct streams *self, const void *owner, json_t *message)
+{
+	struct stream *stream;
+
+	TAILQ_FOREACH(stream, &self->all, link)
+	if (stream->kind == KIND_STANDING && (!owner || stream->owner == owner) &&
+	    stream == primary(self, stream->session))
+		stream_send(stream, message, false);
 }
 
 /* ---- coming back ---- */
@@ -546,17 +568,20 @@ static void go_on(struct stream *self, struct exchange *exchange, uint64_t seen)
 }
 
 int streams_resume(struct streams *self, struct exchange *exchange,
-		   const struct session *session, const char *event_id)
+		   const struct session *session, const void *owner,
+		   const char *event_id)
 {
 	struct event_id id;
 
 	if (!read_id(self, event_id, session->serial, &id))
 		return -1;
 	struct stream *stream = find(self, &id, session->serial);
+	if (stream && stream->owner != owner)
+		return -1; /* sessions belong to nobody, what is said in them does */
 	if (stream)
 		go_on(stream, exchange, id.seq);
 	else if (id.kind == KIND_STANDING)
-		streams_stand(self, exchange, session);
+		streams_stand(self, exchange, session, owner);
 	else
 		tell_lost(exchange, id.request);
 	return 0;

@@ -64,14 +64,17 @@ void stream_end(struct stream **self);
 /* A GET without Last-Event-ID: takes the exchange for what the session is told besides
  * its answers.  The newest one is told; the older stay open. */
 void streams_stand(struct streams *self, struct exchange *exchange,
-		   const struct session *session);
-/* Tells the session; false if it has no such stream. */
-bool streams_tell(struct streams *self, uint64_t session, json_t *message);
+		   const struct session *session, const void *owner);
+/* Tells the session, if it has such a stream. */
+void streams_tell(struct streams *self, uint64_t session, json_t *message);
+/* The same for all sessions of this owner. */
+void streams_tell_all(struct streams *self, const void *owner, json_t *message);
 /* A GET with Last-Event-ID: answers the exchange, or -1 if the id is none that this
  * session was ever given.  A stream that is known no more, as after a restart, goes on
  * empty, or says that its answer is lost. */
 int streams_resume(struct streams *self, struct exchange *exchange,
-		   const struct session *session, const char *event_id) must_check;
+		   const struct session *session, const void *owner,
+		   const char *event_id) must_check;
 /* The session was deleted. */
 void streams_forget(struct streams *self, uint64_t session);
 

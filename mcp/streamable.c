@@ -21,12 +21,27 @@ enum {
 #define EVENT_TYPE "text/event-stream"
 
 struct streamable {
+	struct teller teller;
 	struct workspaces *workspaces;
 	char user_header[sizeof((struct config *)0)->user_header]; /* lower case */
 	struct sessions *sessions;                                 /* borrowed */
 	struct posts posts;
 	struct streams streams;
 };
+
+static void tell(void *arg, uint64_t session, json_t *message)
+{
+	struct streamable *self = arg;
+
+	streams_tell(&self->streams, session, message);
+}
+
+static void tell_all(void *arg, const struct workspace *workspace, json_t *message)
+{
+	struct streamable *self = arg;
+
+	streams_tell_all(&self->streams, workspace, message);
+}
 
 struct streamable *streamable_create(struct loop *loop, struct server *server,
 				     struct workspaces *workspaces,
@@ -49,6 +64,8 @@ struct streamable *streamable_create(struct loop *loop, struct server *server,
 					 .keep_us = config->replay_keep_s * 1000000,
 					 .keep_max = (size_t)config->replay_max};
 	TAILQ_INIT(&self->streams.all);
+	self->teller = (struct teller){.tell = tell, .tell_all = tell_all, .arg = self};
+	server_add_teller(server, &self->teller);
 	return self;
 }
 
@@ -146,16 +163,11 @@ static struct claim claim_of(struct exchange *exchange, const char *name, char *
 			      .value = len >= 0 ? room : NULL};
 }
 
-/* Hands the messages on, with who asks: that is looked at anew for every request. */
-static void hand_on(struct streamable *self, struct exchange *exchange,
-		    const json_t *messages, bool batch, const struct session *session,
-		    const char *headers)
+/* Who asks: that is looked at anew for every request. */
+static void find_workspace(struct streamable *self, struct exchange *exchange,
+			   struct server_context *context)
 {
 	char user[256], secret[512];
-	struct server_context context = {.revision = session->revision,
-					 .session = session->serial,
-					 .client = session->client,
-					 .workspaces = self->workspaces};
 	const struct claim user_claim =
 	    claim_of(exchange, self->user_header, user, sizeof user);
 	/* who has no name needs none to vouch for it */
@@ -164,9 +176,21 @@ static void hand_on(struct streamable *self, struct exchange *exchange,
 		     secret, sizeof secret);
 
 	if (workspaces_principal(self->workspaces, http_user(exchange), &user_claim,
-				 &secret_claim, &context.workspace,
-				 &context.refusal) < 0)
-		context.workspace = NULL;
+				 &secret_claim, &context->workspace,
+				 &context->refusal) < 0)
+		context->workspace = NULL;
+}
+
+static void hand_on(struct streamable *self, struct exchange *exchange,
+		    const json_t *messages, bool batch, const struct session *session,
+		    const char *headers)
+{
+	struct server_context context = {.revision = session->revision,
+					 .session = session->serial,
+					 .client = session->client,
+					 .workspaces = self->workspaces};
+
+	find_workspace(self, exchange, &context);
 	post_take(&self->posts, exchange, messages, batch, session, &context, headers);
 }
 
@@ -357,12 +381,15 @@ static void on_get(struct streamable *self, struct exchange *exchange)
 	char seen[STREAM_EVENT_ID_SIZE];
 	int len = http_header(exchange, "last-event-id", seen, sizeof seen);
 
+	struct server_context context = {0};
+
 	if (require_session(self, exchange, &session) < 0)
 		return;
+	find_workspace(self, exchange, &context);
 	if (len == HEADER_ABSENT)
-		streams_stand(&self->streams, exchange, &session);
-	else if (len < 0 ||
-		 streams_resume(&self->streams, exchange, &session, seen) < 0)
+		streams_stand(&self->streams, exchange, &session, context.workspace);
+	else if (len < 0 || streams_resume(&self->streams, exchange, &session,
+					   context.workspace, seen) < 0)
 		refuse(exchange, NULL, 400, RPC_TRANSPORT_ERROR,
 		       "Bad Request: Last-Event-ID is none that this session was "
 		       "given; repeat one as it came, or leave it out");
