@@ -10,7 +10,7 @@ from conftest import type_of_start
 from dialogue import META, STATELESS
 from events import Stream, listen
 from harness import Client, Daemon, RpcError
-from test_stdio import Stdio
+from stdio import Stdio
 from test_websocket import Talk
 
 UPDATED = "notifications/resources/updated"
