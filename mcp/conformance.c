@@ -132,6 +132,8 @@ const struct tool *const conformance_tools[] = {
     &test_logging_tool,
     &test_tool_with_progress,
     &test_reconnection,
+    &test_trigger_tool_change,
+    &test_trigger_prompt_change,
     &test_sampling,
     &test_elicitation,
     &test_elicitation_sep1034_defaults,

@@ -18,6 +18,7 @@ extern const struct tool test_sampling, test_elicitation,
     test_input_required_result_tampered_state, test_input_required_result_capabilities;
 /* conformance_live.c: those that say something while they run. */
 extern const struct tool test_tool_with_logging, test_logging_tool,
-    test_tool_with_progress, test_reconnection;
+    test_tool_with_progress, test_reconnection, test_trigger_tool_change,
+    test_trigger_prompt_change;
 
 #endif

@@ -41,6 +41,20 @@ static void run_reconnection(struct tool_call *self, const struct arg_value *arg
 	finish_with(self, "The connection was closed before this was said.");
 }
 
+static void run_tool_change(struct tool_call *self, const struct arg_value *args)
+{
+	(void)args;
+	server_list_changed(self->context->server, "tools");
+	finish_with(self, "Said that the list of tools has changed.");
+}
+
+static void run_prompt_change(struct tool_call *self, const struct arg_value *args)
+{
+	(void)args;
+	server_list_changed(self->context->server, "prompts");
+	finish_with(self, "Said that the list of prompts has changed.");
+}
+
 #define LIVE(word, what, how)                                                          \
 	const struct tool word = {.name = #word,                                       \
 				  .title = (what),                                     \
@@ -52,3 +66,5 @@ LIVE(test_tool_with_logging, "Logs three lines", run_logging);
 LIVE(test_logging_tool, "Logs if it is asked to", run_logging);
 LIVE(test_tool_with_progress, "Tells its progress", run_progress);
 LIVE(test_reconnection, "Closes its connection", run_reconnection);
+LIVE(test_trigger_tool_change, "Tells of a change of tools", run_tool_change);
+LIVE(test_trigger_prompt_change, "Tells of a change of prompts", run_prompt_change);

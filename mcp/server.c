@@ -1,37 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "mcp/server.h"
+#include "mcp/server_impl.h"
 
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
-#include "mcp/asks.h"
-#include "mcp/audience.h"
-#include "mcp/completion.h"
 #include "mcp/era.h"
-#include "mcp/icons.h"
-#include "mcp/instructions.h"
-#include "mcp/jobs.h"
-#include "mcp/prompts.h"
-#include "mcp/resources.h"
 #include "mcp/tools.h"
-#include "mcp/uri.h"
 #include "wire/json.h"
 #include "wire/log.h"
 #include "wire/mem.h"
 
 enum { CACHE_MS = 300 * 1000 };
-
-struct server {
-	const struct config *config;
-	struct asks_key key;
-	json_t
-	    *tools[MCP_REVISION_COUNT]; /* owned: made once, since they stay the same */
-	struct jobs jobs;
-	struct questions questions;
-	struct audience audience;
-};
 
 int server_negotiate(const struct rpc *rpc, enum mcp_revision *out, struct err *err)
 {
@@ -50,40 +31,8 @@ int server_negotiate(const struct rpc *rpc, enum mcp_revision *out, struct err *
 
 /* ---- methods ---- */
 
-struct ask { /* one request on its way through a method */
-	struct server *server;
-	const struct rpc *rpc;
-	const struct server_context *context;
-	server_answer_fn *answer;
-	void *arg;
-};
-
-/* On every result of 2026-07-28: short. */
-static json_t *server_name(enum mcp_revision revision)
-{
-	json_t *info =
-	    json_pack("{ss ss}", "name", "vivarium", "version", VIVARIUM_VERSION);
-
-	if (revision >= MCP_2025_06_18)
-		json_object_set_new(info, "title", json_string("Vivarium"));
-	return info;
-}
-
-static json_t *server_info(enum mcp_revision revision)
-{
-	json_t *info = server_name(revision);
-
-	if (revision >= MCP_2025_11_25) {
-		json_object_set_new(
-		    info, "description",
-		    json_string("Live IPython kernels that keep their state."));
-		json_object_set_new(info, "icons", icons_json(ICON_SNAKE));
-	}
-	return info;
-}
-
 /* What 2026-07-28 wants on every result. */
-static json_t *dress(json_t *result, enum mcp_revision revision)
+json_t *server_dress(json_t *result, enum mcp_revision revision)
 {
 	if (revision < MCP_STATELESS)
 		return result;
@@ -91,8 +40,9 @@ static json_t *dress(json_t *result, enum mcp_revision revision)
 		json_object_set_new(result, "resultType", json_string("complete"));
 	if (!json_object_get(result, "_meta"))
 		json_object_set_new(result, "_meta", json_object());
-	json_object_set_new(json_object_get(result, "_meta"), ERA_META "serverInfo",
-			    server_name(revision));
+	json_t *meta = json_object_get(result, "_meta");
+	if (!json_object_get(meta, ERA_META "serverInfo"))
+		json_object_set_new(meta, ERA_META "serverInfo", server_name(revision));
 	return result;
 }
 
@@ -102,7 +52,7 @@ struct server *server_create(const struct config *config, struct loop *loop)
 
 	self->config = config;
 	randombytes_buf(self->key.bytes, sizeof self->key.bytes);
-	jobs_init(&self->jobs, loop, config, dress);
+	jobs_init(&self->jobs, loop, config, server_dress);
 	self->questions.loop = loop;
 	audience_init(&self->audience);
 	return self;
@@ -132,7 +82,7 @@ void server_destroy(struct server **self)
 }
 
 /* How long, and by whom, a result may be kept. */
-static json_t *cached(json_t *result, enum mcp_revision revision, int ms,
+json_t *server_cached(json_t *result, enum mcp_revision revision, int ms,
 		      const char *scope)
 {
 	if (revision < MCP_STATELESS)
@@ -143,62 +93,26 @@ static json_t *cached(json_t *result, enum mcp_revision revision, int ms,
 }
 
 /* What never changes while the server runs. */
-static json_t *cacheable(json_t *result, enum mcp_revision revision)
+json_t *server_cacheable(json_t *result, enum mcp_revision revision)
 {
-	return cached(result, revision, CACHE_MS, "public");
+	return server_cached(result, revision, CACHE_MS, "public");
 }
 
-static void refuse(const struct ask *ask, json_t *error)
+void ask_refuse(const struct ask *ask, json_t *error)
 {
 	ask->answer(error, ask->arg);
 }
 
-static void answer(const struct ask *ask, json_t *result)
+void ask_answer(const struct ask *ask, json_t *result)
 {
-	ask->answer(rpc_result(ask->rpc->id, dress(result, ask->context->revision)),
-		    ask->arg);
-}
-
-static json_t *capabilities(enum mcp_revision revision)
-{
-	json_t *all = json_pack("{s{} s{sb} s{} s{}}", "tools", "resources",
-				"listChanged", 1, "prompts", "logging");
-
-	if (revision < MCP_STATELESS) /* by subscriptions/listen since then */
-		json_object_set_new(json_object_get(all, "resources"), "subscribe",
-				    json_true());
-	if (revision >= MCP_2025_03_26)
-		json_object_set_new(all, "completions", json_object());
-	return all;
-}
-
-static void on_initialize(const struct ask *ask)
-{
-	enum mcp_revision revision = ask->context->revision;
-
-	answer(ask,
-	       json_pack("{ss so so so}", "protocolVersion",
-			 mcp_revision_name(revision), "capabilities",
-			 capabilities(revision), "serverInfo", server_info(revision),
-			 "instructions", instructions_json(ask->server->config)));
-}
-
-static void on_discover(const struct ask *ask)
-{
-	enum mcp_revision revision = ask->context->revision;
-
-	answer(ask,
-	       cacheable(json_pack("{s[s] so so s{so}}", "supportedVersions",
-				   mcp_revision_name(MCP_2026_07_28), "capabilities",
-				   capabilities(revision), "instructions",
-				   instructions_json(ask->server->config), "_meta",
-				   ERA_META "serverInfo", server_info(revision)),
-			 revision));
+	ask->answer(
+	    rpc_result(ask->rpc->id, server_dress(result, ask->context->revision)),
+	    ask->arg);
 }
 
 static void on_ping(const struct ask *ask)
 {
-	answer(ask, json_object());
+	ask_answer(ask, json_object());
 }
 
 static void on_tools_list(const struct ask *ask)
@@ -208,79 +122,29 @@ static void on_tools_list(const struct ask *ask)
 
 	/* All tools fit one page, so nobody can have a cursor from us. */
 	if (json_object_get(ask->rpc->params, "cursor")) {
-		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
-				      "unknown cursor: tools/list has one page"));
+		ask_refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+					  "unknown cursor: tools/list has one page"));
 		return;
 	}
 	if (!*tools)
 		*tools = tools_list(ask->server->config, revision);
-	answer(ask, cacheable(json_pack("{sO}", "tools", *tools), revision));
-}
-
-static struct resources_ask resources_ask(const struct ask *ask)
-{
-	return (struct resources_ask){.config = ask->server->config,
-				      .workspace = ask->context->workspace,
-				      .params = ask->rpc->params,
-				      .revision = ask->context->revision};
+	ask_answer(ask, server_cacheable(json_pack("{sO}", "tools", *tools), revision));
 }
 
 /* Takes both. */
-static void answer_or_refuse(const struct ask *ask, json_t *result,
-			     struct rpc_refusal *error)
+void ask_answer_or_refuse(const struct ask *ask, json_t *result,
+			  struct rpc_refusal *error)
 {
 	if (result) {
-		answer(ask, result);
+		ask_answer(ask, result);
 		return;
 	}
-	refuse(ask, rpc_refuse(ask->rpc->id, error));
+	ask_refuse(ask, rpc_refuse(ask->rpc->id, error));
 }
-
-/* Files change at any time, and are a user's own.  Nobody has none. */
-static void on_resources_list(const struct ask *ask)
-{
-	const struct resources_ask resources = resources_ask(ask);
-	struct rpc_refusal error = {0};
-	json_t *result = resources.workspace ? resources_list(&resources, &error)
-					     : json_pack("{s[]}", "resources");
-
-	if (resources.workspace && ask->context->session)
-		audience_listed(&ask->server->audience, ask->context->session,
-				resources.workspace);
-
-	answer_or_refuse(
-	    ask, result ? cached(result, resources.revision, 0, "private") : NULL,
-	    &error);
-}
-
-static void on_resources_read(const struct ask *ask)
-{
-	const struct resources_ask resources = resources_ask(ask);
-	struct rpc_refusal error = {.code = RPC_INVALID_PARAMS,
-				    .err = ask->context->refusal};
-	json_t *result =
-	    resources.workspace ? resources_read(&resources, &error) : NULL;
-
-	answer_or_refuse(
-	    ask, result ? cached(result, resources.revision, 0, "private") : NULL,
-	    &error);
-}
-
-static void on_resource_templates(const struct ask *ask)
-{
-	const struct resources_ask resources = resources_ask(ask);
-	struct rpc_refusal error = {0};
-	json_t *result = resources_templates(&resources, &error);
-
-	answer_or_refuse(ask, result ? cacheable(result, resources.revision) : NULL,
-			 &error);
-}
-
-/* ---- prompts ---- */
 
 /* What may be asked of the client, and what it has answered already. */
-static int begin_asks(const struct ask *ask, const char *method, struct asks *out,
-		      struct err *err)
+int ask_begin_asks(const struct ask *ask, const char *method, struct asks *out,
+		   struct err *err)
 {
 	const struct workspace *workspace = ask->context->workspace;
 
@@ -291,46 +155,6 @@ static int begin_asks(const struct ask *ask, const char *method, struct asks *ou
 			     .workspace = workspace ? workspace_name(workspace) : "",
 			     .params = json_incref(ask->rpc->params)};
 	return out->revision < MCP_STATELESS ? 0 : asks_read(out, err);
-}
-
-static struct prompts_ask prompts_ask(const struct ask *ask, struct asks *asks)
-{
-	return (struct prompts_ask){.config = ask->server->config,
-				    .workspace = ask->context->workspace,
-				    .params = ask->rpc->params,
-				    .revision = ask->context->revision,
-				    .asks = asks};
-}
-
-static void on_prompts_list(const struct ask *ask)
-{
-	const struct prompts_ask prompts = prompts_ask(ask, NULL);
-	struct rpc_refusal refusal = {0};
-	json_t *result = prompts_list(&prompts, &refusal);
-
-	answer_or_refuse(ask, result ? cacheable(result, prompts.revision) : NULL,
-			 &refusal);
-}
-
-static void on_prompts_get(const struct ask *ask)
-{
-	owned(asks_finish) struct asks asks;
-	const struct prompts_ask prompts = prompts_ask(ask, &asks);
-	struct rpc_refusal refusal = {.code = RPC_INVALID_PARAMS};
-	json_t *result = begin_asks(ask, "prompts/get", &asks, &refusal.err) < 0
-			     ? NULL
-			     : prompts_get(&prompts, &refusal);
-
-	answer_or_refuse(ask, result, &refusal);
-}
-
-static void on_complete(const struct ask *ask)
-{
-	const struct prompts_ask prompts = prompts_ask(ask, NULL);
-	struct rpc_refusal refusal = {0};
-	json_t *result = completion_complete(&prompts, &refusal);
-
-	answer_or_refuse(ask, result, &refusal);
 }
 
 /* ---- tools/call ---- */
@@ -344,20 +168,21 @@ static void on_tools_call(const struct ask *ask)
 	struct err err;
 
 	if (!tool) {
-		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
-				      "Unknown tool: %.100s; tools/list names them all",
-				      name ? name : "(no params.name)"));
+		ask_refuse(ask,
+			   rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+				     "Unknown tool: %.100s; tools/list names them all",
+				     name ? name : "(no params.name)"));
 		return;
 	}
 	if (arguments && !json_is_object(arguments) && !json_is_null(arguments)) {
-		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
-				      "params.arguments is not an object"));
+		ask_refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+					  "params.arguments is not an object"));
 		return;
 	}
-	if (begin_asks(ask, "tools/call", &asks, &err) < 0) {
+	if (ask_begin_asks(ask, "tools/call", &asks, &err) < 0) {
 		asks_finish(&asks);
-		refuse(ask,
-		       rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s", err.msg));
+		ask_refuse(ask, rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s",
+					  err.msg));
 		return;
 	}
 	const struct job_start start = {.context = ask->context,
@@ -375,110 +200,14 @@ static void on_set_level(const struct ask *ask)
 	int level = outlet_level(json_text(ask->rpc->params, "level", ""));
 
 	if (level == LOG_NONE) {
-		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
-				      "params.level is none of debug, info, notice, "
-				      "warning, error, critical, alert, emergency"));
+		ask_refuse(ask,
+			   rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+				     "params.level is none of debug, info, notice, "
+				     "warning, error, critical, alert, emergency"));
 		return;
 	}
 	audience_set_level(&ask->server->audience, ask->context->session, level);
-	answer(ask, json_object());
-}
-
-/* ---- subscriptions ---- */
-
-static bool refuse_nobody(const struct ask *ask)
-{
-	if (!ask->context->workspace)
-		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS, "%s",
-				      ask->context->refusal.msg));
-	return !ask->context->workspace;
-}
-
-static void on_subscribe(const struct ask *ask)
-{
-	struct err err;
-
-	if (refuse_nobody(ask))
-		return;
-	if (audience_subscribe(&ask->server->audience, ask->context->session,
-			       ask->context->workspace,
-			       json_object_get(ask->rpc->params, "uri"), &err) < 0)
-		refuse(ask,
-		       rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s", err.msg));
-	else
-		answer(ask, json_object());
-}
-
-static void on_unsubscribe(const struct ask *ask)
-{
-	audience_unsubscribe(&ask->server->audience, ask->context->session,
-			     json_object_get(ask->rpc->params, "uri"));
-	answer(ask, json_object());
-}
-
-static void on_listen(const struct ask *ask)
-{
-	const struct listen_start start = {
-	    .context = ask->context,
-	    .id = ask->rpc->id,
-	    .filter = json_object_get(ask->rpc->params, "notifications"),
-	    .lists_change = ask->server->config->conformance != 0,
-	    .dress = dress,
-	    .answer = ask->answer,
-	    .arg = ask->arg};
-	struct err err;
-
-	if (!refuse_nobody(ask) &&
-	    audience_listen(&ask->server->audience, &start, &err) < 0)
-		refuse(ask,
-		       rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s", err.msg));
-}
-
-static void add_uri(json_t *uris, const char *path)
-{
-	owned(buf_finish) struct buf uri = {0};
-
-	uri_of_path(&uri, path);
-	json_array_append_new(uris, json_string(buf_str(&uri)));
-}
-
-static void add_uris(json_t *uris, const struct files_list *list)
-{
-	for (size_t i = 0; list && i < list->count; i++)
-		add_uri(uris, list->at[i]->path);
-}
-
-void server_files_changed(const struct workspace *workspace,
-			  const struct files_change *change, void *arg)
-{
-	struct server *self = arg;
-	json_auto_t *uris = json_array();
-
-	add_uris(uris, change->wrote);
-	add_uris(uris, change->gone);
-	if (change->path)
-		add_uri(uris, change->path);
-	audience_files(&self->audience, workspace, uris, change->names);
-}
-
-void server_list_changed(struct server *self, const char *what)
-{
-	audience_list(&self->audience, what);
-}
-
-void server_add_teller(struct server *self, struct teller *teller)
-{
-	SLIST_INSERT_HEAD(&self->audience.tellers, teller, link);
-}
-
-void server_drain(struct server *self)
-{
-	audience_close(&self->audience);
-}
-
-void server_hang_up(struct server *self, const void *arg)
-{
-	audience_hang_up(&self->audience, arg);
+	ask_answer(ask, json_object());
 }
 
 /* ---- all methods ---- */
@@ -488,21 +217,25 @@ static const struct {
 	enum mcp_revision first, last;
 	void (*run)(const struct ask *ask);
 } methods[] = {
-    {"initialize", MCP_2024_11_05, MCP_2025_11_25, on_initialize},
+    {"initialize", MCP_2024_11_05, MCP_2025_11_25, server_on_initialize},
     {"ping", MCP_2024_11_05, MCP_2025_11_25, on_ping},
-    {"server/discover", MCP_2026_07_28, MCP_2026_07_28, on_discover},
+    {"server/discover", MCP_2026_07_28, MCP_2026_07_28, server_on_discover},
     {"logging/setLevel", MCP_2024_11_05, MCP_2025_11_25, on_set_level},
     {"tools/list", MCP_2024_11_05, MCP_2026_07_28, on_tools_list},
     {"tools/call", MCP_2024_11_05, MCP_2026_07_28, on_tools_call},
-    {"resources/list", MCP_2024_11_05, MCP_2026_07_28, on_resources_list},
-    {"resources/read", MCP_2024_11_05, MCP_2026_07_28, on_resources_read},
-    {"prompts/list", MCP_2024_11_05, MCP_2026_07_28, on_prompts_list},
-    {"prompts/get", MCP_2024_11_05, MCP_2026_07_28, on_prompts_get},
-    {"completion/complete", MCP_2024_11_05, MCP_2026_07_28, on_complete},
-    {"resources/templates/list", MCP_2024_11_05, MCP_2026_07_28, on_resource_templates},
-    {"resources/subscribe", MCP_2024_11_05, MCP_2025_11_25, on_subscribe},
-    {"resources/unsubscribe", MCP_2024_11_05, MCP_2025_11_25, on_unsubscribe},
-    {"subscriptions/listen", MCP_2026_07_28, MCP_2026_07_28, on_listen},
+    {"resources/list", MCP_2024_11_05, MCP_2026_07_28, server_on_resources_list},
+    {"resources/read", MCP_2024_11_05, MCP_2026_07_28, server_on_resources_read},
+    {"prompts/list", MCP_2024_11_05, MCP_2026_07_28, server_on_prompts_list},
+    {"prompts/get", MCP_2024_11_05, MCP_2026_07_28, server_on_prompts_get},
+    {"completion/complete", MCP_2024_11_05, MCP_2026_07_28, server_on_complete},
+    {"resources/templates/list", MCP_2024_11_05, MCP_2026_07_28,
+     server_on_resource_templates},
+    {"resources/subscribe", MCP_2024_11_05, MCP_2025_11_25, server_on_subscribe},
+    {"resources/unsubscribe", MCP_2024_11_05, MCP_2025_11_25, server_on_unsubscribe},
+    {"subscriptions/listen", MCP_2026_07_28, MCP_2026_07_28, server_on_listen},
+    {"tasks/get", MCP_2026_07_28, MCP_2026_07_28, server_on_tasks_get},
+    {"tasks/update", MCP_2026_07_28, MCP_2026_07_28, server_on_tasks_update},
+    {"tasks/cancel", MCP_2026_07_28, MCP_2026_07_28, server_on_tasks_cancel},
 };
 
 /* Row of the method, or -1. */
@@ -550,12 +283,13 @@ bool server_needs_workspace(const char *method)
 }
 
 /* What the request itself says of who asks, and what is remembered of him. */
-static void complete(const struct server *self, const struct rpc *rpc,
+static void complete(struct server *self, const struct rpc *rpc,
 		     struct server_context *context)
 {
 	const json_t *meta = json_object_get(rpc->params, "_meta");
 	json_t *token = json_object_get(meta, "progressToken");
 
+	context->server = self;
 	if (json_is_string(token) || json_is_integer(token))
 		context->progress_token = token;
 	if (context->revision < MCP_STATELESS) {
@@ -579,8 +313,8 @@ void server_request(struct server *self, const struct rpc *rpc,
 	if (method >= 0)
 		methods[method].run(&ask);
 	else
-		refuse(&ask, rpc_error(rpc->id, RPC_METHOD_NOT_FOUND,
-				       "Method not found: %.100s", rpc->method));
+		ask_refuse(&ask, rpc_error(rpc->id, RPC_METHOD_NOT_FOUND,
+					   "Method not found: %.100s", rpc->method));
 }
 
 void server_response(struct server *self, const json_t *message, uint64_t session)

@@ -38,6 +38,7 @@ struct server_context { /* who asks */
 				 2026-07-28 */
 	struct outlet outlet; /* the way back besides the answer */
 	/* set by the server */
+	struct server *server;
 	int log_level;          /* that is wanted; LOG_NONE */
 	json_t *progress_token; /* NULL: no progress is wanted */
 	struct workspaces *workspaces;

@@ -28,15 +28,15 @@ class Suite:
     version: str  # as the packages are called in package.json
     options: list[str]
     required: int  # scenarios
-    checks: int = 0  # that have to succeed in all; 0: as many as there are
+    checks: int  # that succeed, with those that only inform
 
 
 SUITES = {
     "0.1.16": Suite("conformance-1", [], 30, 40),
-    "2025-11-25": Suite("conformance-2", ["--requirements", "2025-11-25"], 30),
-    "2026-07-28": Suite("conformance-2", ["--requirements", "2026-07-28"], 37),
+    "2025-11-25": Suite("conformance-2", ["--requirements", "2025-11-25"], 30, 84),
+    "2026-07-28": Suite("conformance-2", ["--requirements", "2026-07-28"], 37, 153),
 }
-# What fails for now: fixtures of the tasks extension, which is not scored.
+# What fails for now, and is not scored: the tasks extension.
 OPEN = {
     "tasks-capability-negotiation",
     "tasks-dispatch-and-envelope",
@@ -94,8 +94,10 @@ def test_all_that_is_required_passes(name: str, start: type_of_start, tmp_path: 
     failed = {scenario for scenario, statuses in results.items() if statuses.keys() & BAD}
     assert failed == OPEN & results.keys()
     assert len(results) >= suite.required
-    total = sum(statuses["SUCCESS"] for statuses in results.values())
+    # One of them informs: a quick answer is JSON, which it need not be.
+    total = sum(statuses["SUCCESS"] + statuses["INFO"] for statuses in results.values())
     assert total >= suite.checks
+    assert not any("SKIPPED" in statuses for name, statuses in results.items() if name not in OPEN)
 
 
 @pytest.mark.timeout(LIMIT_S + 30)
