@@ -203,7 +203,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 
 
 def stateless(client: Client, method: str, params: dict[str, Any], *, tasks: bool = True) -> Any:
-    able = {"extensions": {TASKS: {}}} if tasks else {}
+    able: dict[str, Any] = {"extensions": {TASKS: {}}} if tasks else {}
     meta = META | {"io.modelcontextprotocol/clientCapabilities": able}
     name = str(params.get("name") or params.get("taskId"))
     headers = client.headers(MCP_Protocol_Version=STATELESS, Mcp_Method=method, Mcp_Name=name)
