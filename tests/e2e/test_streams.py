@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import socket
+import subprocess
+import threading
 import time
 from typing import Any
 
@@ -11,6 +15,7 @@ from conftest import type_of_start
 from dialogue import META, STATELESS
 from events import Event, Stream, ask_run, listen
 from harness import Client, Daemon, resident_kb, wait_until
+from test_clients import ROOM, TOOLS, require
 
 WAIT = "import os, time\nwhile not os.path.exists({0!r}): time.sleep(0.02)\nos.remove({0!r})\n"
 # What the stream of a call carries besides its answer.
@@ -299,3 +304,61 @@ def test_a_client_that_does_not_read_makes_nothing_grow(start: type_of_start) ->
         assert resident_kb(daemon.pid) - before < 40_000
         with resume(client, seen) as again:
             assert "result" in answer_of(again)
+
+
+# ---- the official client ----
+
+
+class Cutter:
+    """Hands on to the daemon, and breaks the first connection that carries a stream's event."""
+
+    def __init__(self, port: int) -> None:
+        self.to = port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.cut = threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                ours, _ = self.listener.accept()
+                threading.Thread(target=self._serve, args=(ours,), daemon=True).start()
+
+    def _serve(self, ours: socket.socket) -> None:
+        with ours, socket.create_connection(("127.0.0.1", self.to)) as theirs:
+            back = threading.Thread(target=self._copy, args=(theirs, ours, True), daemon=True)
+            back.start()
+            self._copy(ours, theirs, False)
+            back.join()
+
+    def _copy(self, source: socket.socket, sink: socket.socket, may_cut: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+                if may_cut and b"notifications/progress" in data and not self.cut.is_set():
+                    self.cut.set()
+                    break
+            for end in (source, sink):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.timeout(120)
+def test_the_official_client_gets_its_answer_though_the_connection_broke(shared: Daemon) -> None:
+    node = require(TOOLS / "node", "Node.js")
+    cutter = Cutter(shared.port)
+    code = WAIT.format("go") + "print('after all')"
+    client = subprocess.Popen(
+        [node, ROOM / "resume_sdk1.mjs", f"http://127.0.0.1:{cutter.port}/mcp", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert cutter.cut.wait(60)
+    let(shared, "go")
+    out, err = client.communicate(timeout=60)
+    cutter.listener.close()
+    assert client.returncode == 0, err
+    answer = json.loads(out)
+    assert answer["text"] == "after all"
+    assert answer["told"]
