@@ -7,6 +7,7 @@
 #include "mcp/stream.h"
 
 #include <sodium.h>
+#include <strings.h>
 
 #include "fuzz.h"
 #include "wire/buf.h"
@@ -189,7 +190,7 @@ static void resume(struct play *self, struct input *input,
 	if (streams_resume(&self->streams, exchange, session, session, id) < 0)
 		exchange->open = false;
 	else if (exchange->name[0])
-		MUST(strncmp(id, exchange->name, strlen(exchange->name)) == 0 ||
+		MUST(strncasecmp(id, exchange->name, strlen(exchange->name)) == 0 ||
 		     id[0] == 's');
 }
 
