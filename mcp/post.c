@@ -205,9 +205,11 @@ static bool take_message(struct post *post, json_t *message,
 /* The id of the only request there is, or NULL. */
 static json_t *only_request(const json_t *messages)
 {
-	json_t *id = json_object_get(json_array_get(messages, 0), "id");
+	const json_t *first = json_array_get(messages, 0);
+	json_t *id = json_object_get(first, "id");
+	bool is_request = json_is_string(json_object_get(first, "method"));
 
-	return json_array_size(messages) == 1 ? id : NULL;
+	return is_request && json_array_size(messages) == 1 ? id : NULL;
 }
 
 void post_take(struct posts *self, struct exchange *exchange, const json_t *messages,
@@ -225,6 +227,8 @@ void post_take(struct posts *self, struct exchange *exchange, const json_t *mess
 	post->request = json_incref(only_request(messages));
 	context.outlet = (struct outlet){
 	    .send = on_outlet, .disconnect = on_disconnect, .arg = post};
+	if (self->eager && post->takes_stream && session->serial && post->request)
+		begin_stream(post);
 	post->open = count + 1; /* one is ours, until all are under way */
 	for (size_t i = 0; i < count; i++)
 		answered |= take_message(post, json_array_get(messages, i), &context);

@@ -24,6 +24,7 @@ struct posts {             /* embed it; all that are not answered yet */
 	struct loop *loop; /* borrowed, like the next */
 	struct server *server;
 	struct streams *streams;
+	bool eager;            /* sessions get a stream whenever they take one */
 	LIST_HEAD(, post) all; /* post::link */
 };
 
