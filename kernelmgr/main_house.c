@@ -108,12 +108,13 @@ static int open_http(struct daemon *self, struct err *err)
 	};
 
 	self->streamable = streamable_create(self->loop, self->server, self->workspaces,
-					     config, &self->sessions);
+					     config, &self->sessions, &self->channels);
 	self->routes[0] = streamable_route(self->streamable, "/mcp");
 	self->websockets = (struct websockets){&self->channels, config};
 	websocket_add(&self->websockets, &self->routes[0]);
 	self->routes[1] = websocket_route(&self->websockets, "/ws");
 	self->routes[2] = health_route(self->workspaces);
+	self->routes[3] = streamable_route(self->streamable, "/sse");
 	return http_create(&self->http, self->loop, &http, self->routes,
 			   COUNT_OF(self->routes), err);
 }

@@ -14,8 +14,9 @@ struct listener { /* a session or conversation up to 2025-11-25 */
 	TAILQ_ENTRY(listener) link;
 	uint64_t session;
 	int level;
-	const struct workspace *workspace; /* whose files its URIs are */
-	json_t *uris;                      /* owned: an object's keys, or NULL */
+	const struct workspace *workspace; /* whose files it knows; NULL: nobody's */
+	bool listed;
+	json_t *uris; /* owned: an object's keys, or NULL */
 };
 
 struct listen { /* one subscriptions/listen */
@@ -112,18 +113,33 @@ static int too_many(struct err *err)
 		       AUDIENCE_URIS_MAX);
 }
 
+static struct listener *find_for(struct audience *self, uint64_t session,
+				 const struct workspace *workspace)
+{
+	struct listener *listener = find_or_make(self, session);
+
+	if (listener->workspace != workspace) { /* what it knew was another user's */
+		json_decref(listener->uris);
+		listener->uris = NULL;
+		listener->listed = false;
+		listener->workspace = workspace;
+	}
+	return listener;
+}
+
+void audience_listed(struct audience *self, uint64_t session,
+		     const struct workspace *workspace)
+{
+	find_for(self, session, workspace)->listed = true;
+}
+
 int audience_subscribe(struct audience *self, uint64_t session,
 		       const struct workspace *workspace, const json_t *uri,
 		       struct err *err)
 {
 	if (check_uri(uri, err) < 0)
 		return -1;
-	struct listener *listener = find_or_make(self, session);
-	if (listener->workspace != workspace) { /* those were another user's */
-		json_decref(listener->uris);
-		listener->uris = NULL;
-		listener->workspace = workspace;
-	}
+	struct listener *listener = find_for(self, session, workspace);
 	if (!listener->uris)
 		listener->uris = json_object();
 	if (json_object_size(listener->uris) >= AUDIENCE_URIS_MAX)
@@ -284,6 +300,7 @@ void audience_finish(struct audience *self)
 
 /* ---- what happened ---- */
 
+/* uri: that was changed; NULL: the list is another. */
 static void tell_sessions_of(struct audience *self, const struct workspace *workspace,
 			     const char *uri, json_t *message)
 {
@@ -292,8 +309,10 @@ static void tell_sessions_of(struct audience *self, const struct workspace *work
 
 	TAILQ_FOREACH(listener, &self->all, link)
 	{
-		if (listener->workspace != workspace ||
-		    !json_object_get(listener->uris, uri))
+		bool wants = uri ? json_object_get(listener->uris, uri) != NULL
+				 : listener->listed;
+
+		if (listener->workspace != workspace || !wants)
 			continue;
 		SLIST_FOREACH(teller, &self->tellers, link)
 		teller->tell(teller->arg, listener->session, message);
@@ -333,8 +352,11 @@ static void tell_list(struct audience *self, const char *what, const char *flag,
 
 	snprintf(method, sizeof method, "notifications/%s/list_changed", what);
 	json_auto_t *message = notification(method, json_object());
-	SLIST_FOREACH(teller, &self->tellers, link)
-	teller->tell_all(teller->arg, workspace, message);
+	if (workspace)
+		tell_sessions_of(self, workspace, NULL, message);
+	else
+		SLIST_FOREACH(teller, &self->tellers, link)
+	teller->tell_all(teller->arg, message);
 	TAILQ_FOREACH(listen, &self->listens, link)
 	if ((!workspace || listen->workspace == workspace) &&
 	    json_object_get(listen->filter, flag))

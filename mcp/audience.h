@@ -32,8 +32,8 @@ struct teller { /* a transport; embed it */
 	SLIST_ENTRY(teller) link;
 	/* Tells a session or conversation of its own; message is borrowed. */
 	void (*tell)(void *arg, uint64_t session, json_t *message);
-	/* All of this workspace that have begun with initialize. */
-	void (*tell_all)(void *arg, const struct workspace *workspace, json_t *message);
+	/* All that have begun with initialize. */
+	void (*tell_all)(void *arg, json_t *message);
 	void *arg;
 };
 
@@ -57,6 +57,9 @@ int audience_subscribe(struct audience *self, uint64_t session,
 		       const struct workspace *workspace, const json_t *uri,
 		       struct err *err) must_check;
 void audience_unsubscribe(struct audience *self, uint64_t session, const json_t *uri);
+/* It has been given the list of files, and so wants to know when that is another. */
+void audience_listed(struct audience *self, uint64_t session,
+		     const struct workspace *workspace);
 void audience_forget(struct audience *self, uint64_t session);
 
 /* ---- subscriptions/listen (2026-07-28) ---- */

@@ -448,21 +448,14 @@ static void on_tell(void *arg, uint64_t session, json_t *message)
 		tell_one(channel, message);
 }
 
-static void on_tell_all(void *arg, const struct workspace *workspace, json_t *message)
+static void on_tell_all(void *arg, json_t *message)
 {
 	const struct channels *self = arg;
 	struct channel *channel;
 
 	LIST_FOREACH(channel, &self->all, link)
-	{
-		struct server_context context = {.workspaces = self->workspaces};
-
-		if (!channel->has_revision || !self->workspaces)
-			continue;
-		channel->via.who(channel->via.arg, &context);
-		if (!workspace || context.workspace == workspace)
-			tell_one(channel, message);
-	}
+	if (channel->has_revision)
+		tell_one(channel, message);
 }
 
 void channels_listen(struct channels *self)

@@ -21,6 +21,10 @@ void server_on_resources_list(const struct ask *ask)
 	json_t *result = resources.workspace ? resources_list(&resources, &error)
 					     : json_pack("{s[]}", "resources");
 
+	if (resources.workspace && ask->context->session)
+		audience_listed(&ask->server->audience, ask->context->session,
+				resources.workspace);
+
 	ask_answer_or_refuse(
 	    ask,
 	    result ? server_cached(result, resources.revision, 0, "private") : NULL,

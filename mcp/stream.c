@@ -494,13 +494,12 @@ void streams_tell(struct streams *self, uint64_t session, json_t *message)
 		stream_send(stream, message, false);
 }
 
-void streams_tell_all(struct streams *self, const void *owner, json_t *message)
+void streams_tell_all(struct streams *self, json_t *message)
 {
 	struct stream *stream;
 
 	TAILQ_FOREACH(stream, &self->all, link)
-	if (stream->kind == KIND_STANDING && (!owner || stream->owner == owner) &&
-	    stream == primary(self, stream->session))
+	if (stream->kind == KIND_STANDING && stream == primary(self, stream->session))
 		stream_send(stream, message, false);
 }
 

@@ -67,8 +67,8 @@ void streams_stand(struct streams *self, struct exchange *exchange,
 		   const struct session *session, const void *owner);
 /* Tells the session, if it has such a stream. */
 void streams_tell(struct streams *self, uint64_t session, json_t *message);
-/* The same for all sessions of this owner. */
-void streams_tell_all(struct streams *self, const void *owner, json_t *message);
+/* The same for all sessions. */
+void streams_tell_all(struct streams *self, json_t *message);
 /* A GET with Last-Event-ID: answers the exchange, or -1 if the id is none that this
  * session was ever given.  A stream that is known no more, as after a restart, goes on
  * empty, or says that its answer is lost. */

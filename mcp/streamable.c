@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/streamable.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 
 #include "mcp/era.h"
 #include "mcp/post.h"
+#include "mcp/sse.h"
+#include "mcp/who.h"
 #include "wire/header.h"
 #include "wire/json.h"
 #include "wire/mem.h"
@@ -22,9 +23,9 @@ enum {
 
 struct streamable {
 	struct teller teller;
-	struct workspaces *workspaces;
-	char user_header[sizeof((struct config *)0)->user_header]; /* lower case */
-	struct sessions *sessions;                                 /* borrowed */
+	struct who who;
+	struct sessions *sessions; /* borrowed */
+	struct sses sses;
 	struct posts posts;
 	struct streams streams;
 };
@@ -36,26 +37,27 @@ static void tell(void *arg, uint64_t session, json_t *message)
 	streams_tell(&self->streams, session, message);
 }
 
-static void tell_all(void *arg, const struct workspace *workspace, json_t *message)
+static void tell_all(void *arg, json_t *message)
 {
 	struct streamable *self = arg;
 
-	streams_tell_all(&self->streams, workspace, message);
+	streams_tell_all(&self->streams, message);
 }
 
 struct streamable *streamable_create(struct loop *loop, struct server *server,
 				     struct workspaces *workspaces,
 				     const struct config *config,
-				     struct sessions *sessions)
+				     struct sessions *sessions,
+				     struct channels *channels)
 {
 	struct streamable *self = xcalloc(1, sizeof *self);
 
 	self->posts.loop = loop;
 	self->posts.server = server;
-	self->workspaces = workspaces;
-	for (size_t i = 0; config->user_header[i]; i++)
-		self->user_header[i] =
-		    (char)tolower((unsigned char)config->user_header[i]);
+	who_init(&self->who, workspaces, config);
+	self->sses.channels = channels;
+	self->sses.who = &self->who;
+	LIST_INIT(&self->sses.all);
 	self->sessions = sessions;
 	LIST_INIT(&self->posts.all);
 	self->posts.streams = &self->streams;
@@ -153,35 +155,6 @@ static int require_session(struct streamable *self, struct exchange *exchange,
 
 /* ---- POST ---- */
 
-static struct claim claim_of(struct exchange *exchange, const char *name, char *room,
-			     size_t size)
-{
-	int len = name[0] ? http_header(exchange, name, room, size) : HEADER_ABSENT;
-
-	return (struct claim){.state = len >= 0               ? CLAIM_ONE
-				       : len == HEADER_ABSENT ? CLAIM_ABSENT
-							      : CLAIM_UNREADABLE,
-			      .value = len >= 0 ? room : NULL};
-}
-
-/* Who asks: that is looked at anew for every request. */
-static void find_workspace(struct streamable *self, struct exchange *exchange,
-			   struct server_context *context)
-{
-	char user[256], secret[512];
-	const struct claim user_claim =
-	    claim_of(exchange, self->user_header, user, sizeof user);
-	/* who has no name needs none to vouch for it */
-	const struct claim secret_claim =
-	    claim_of(exchange, self->user_header[0] ? PRINCIPAL_SECRET_HEADER : "",
-		     secret, sizeof secret);
-
-	if (workspaces_principal(self->workspaces, http_user(exchange), &user_claim,
-				 &secret_claim, &context->workspace,
-				 &context->refusal) < 0)
-		context->workspace = NULL;
-}
-
 static void hand_on(struct streamable *self, struct exchange *exchange,
 		    const json_t *messages, bool batch, const struct session *session,
 		    const char *headers)
@@ -189,9 +162,9 @@ static void hand_on(struct streamable *self, struct exchange *exchange,
 	struct server_context context = {.revision = session->revision,
 					 .session = session->serial,
 					 .client = session->client,
-					 .workspaces = self->workspaces};
+					 .workspaces = self->who.workspaces};
 
-	find_workspace(self, exchange, &context);
+	who_find(&self->who, exchange, &context);
 	post_take(&self->posts, exchange, messages, batch, session, &context, headers);
 }
 
@@ -376,6 +349,17 @@ static void refuse_method(struct exchange *exchange)
 		   mcp_revision_name(MCP_STATELESS));
 }
 
+/* Nobody else asks for a stream before he has a session. */
+static bool is_of_2024(struct exchange *exchange)
+{
+	char any[2];
+
+	return http_header(exchange, "mcp-session-id", any, sizeof any) ==
+		   HEADER_ABSENT &&
+	       http_header(exchange, "mcp-protocol-version", any, sizeof any) ==
+		   HEADER_ABSENT;
+}
+
 static void on_get(struct streamable *self, struct exchange *exchange)
 {
 	struct session session;
@@ -384,9 +368,13 @@ static void on_get(struct streamable *self, struct exchange *exchange)
 
 	struct server_context context = {0};
 
+	if (is_of_2024(exchange)) {
+		sse_open(&self->sses, exchange);
+		return;
+	}
 	if (require_session(self, exchange, &session) < 0)
 		return;
-	find_workspace(self, exchange, &context);
+	who_find(&self->who, exchange, &context);
 	if (len == HEADER_ABSENT)
 		streams_stand(&self->streams, exchange, &session, context.workspace);
 	else if (len < 0 || streams_resume(&self->streams, exchange, &session,
@@ -438,7 +426,8 @@ static void on_begin(struct exchange *exchange, void *arg)
 	if (post && !is_json_type(exchange))
 		refuse(exchange, NULL, 415, RPC_TRANSPORT_ERROR,
 		       "Unsupported Media Type: Content-Type must be " JSON_TYPE);
-	else if (post && !takes_json(exchange) && !http_accepts(exchange, EVENT_TYPE))
+	else if (post && !sse_is_named(exchange) && !takes_json(exchange) &&
+		 !http_accepts(exchange, EVENT_TYPE))
 		refuse(exchange, NULL, 406, RPC_TRANSPORT_ERROR,
 		       "Not Acceptable: Client must accept both " JSON_TYPE
 		       " and " EVENT_TYPE);
@@ -452,7 +441,9 @@ static void on_request(struct exchange *exchange, void *arg)
 	struct streamable *self = arg;
 	const char *method = http_method(exchange);
 
-	if (strcmp(method, "POST") == 0)
+	if (strcmp(method, "POST") == 0 && sse_is_named(exchange))
+		sse_post(&self->sses, exchange);
+	else if (strcmp(method, "POST") == 0)
 		on_post(self, exchange);
 	else if (is_stateless(exchange))
 		refuse_method(exchange);

@@ -42,6 +42,7 @@ def test_a_session_is_told_on_its_newest_stream(client: Client) -> None:
         "listChanged": True,
     }
     client.request("resources/subscribe", {"uri": "workspace:///a.txt"})
+    client.request("resources/list")
     with listen(client) as old, listen(client) as new:
         client.run("open('a.txt', 'w').write('1')")
         assert new.message()["params"] == {"uri": "workspace:///a.txt"}
@@ -61,6 +62,7 @@ def test_a_session_is_told_on_its_newest_stream(client: Client) -> None:
 
 def test_what_happened_while_nobody_read_is_told_later(client: Client) -> None:
     client.request("resources/subscribe", {"uri": "workspace:///a.txt"})
+    client.request("resources/list")
     with listen(client) as stream:
         client.run("open('a.txt', 'w').write('1')")
         seen = stream.event()
@@ -72,11 +74,23 @@ def test_what_happened_while_nobody_read_is_told_later(client: Client) -> None:
         assert again.message()["params"] == {"uri": "workspace:///a.txt"}
 
 
+def test_who_never_listed_files_is_told_nothing_unasked(daemon: Daemon, client: Client) -> None:
+    with listen(client) as stream:
+        client.call("write_file", path="a.txt", content="x")
+        client.request("resources/list")
+        client.call("write_file", path="b.txt", content="x")
+        assert stream.message()["method"] == LIST
+        daemon.process.terminate()
+        assert stream.event() is None
+    assert daemon.process.wait(20) == 0
+
+
 def test_only_the_users_own_files_are_told(start: type_of_start) -> None:
     daemon = start(env={"VIVARIUM_USER_HEADER": "X-User"})
     one, other = daemon.client(X_User="one"), daemon.client(X_User="other")
     for client in (one, other):
         client.request("resources/subscribe", {"uri": "workspace:///a.txt"})
+        client.request("resources/list")
     with listen(one) as ours, listen(other) as theirs:
         one.call("write_file", path="a.txt", content="x")
         assert ours.message()["method"] == UPDATED
@@ -153,6 +167,7 @@ def test_a_websocket_is_told_between_its_answers(daemon: Daemon) -> None:
     talk = Talk(daemon).initialize()
     try:
         assert talk.request("resources/subscribe", {"uri": "workspace:///a.txt"}) == {}
+        assert talk.request("resources/list") == {"resources": []}
         wanted = talk.ask(
             "tools/call", {"name": "write_file", "arguments": {"path": "a.txt", "content": "x"}}
         )
