@@ -24,6 +24,7 @@ void server_on_resources_list(const struct ask *ask)
 	if (resources.workspace && ask->context->session)
 		audience_listed(&ask->server->audience, ask->context->session,
 				resources.workspace);
+
 	ask_answer_or_refuse(
 	    ask,
 	    result ? server_cached(result, resources.revision, 0, "private") : NULL,

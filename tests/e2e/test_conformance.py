@@ -28,15 +28,15 @@ class Suite:
     version: str  # as the packages are called in package.json
     options: list[str]
     required: int  # scenarios
-    checks: int  # that succeed, with those that only inform
+    checks: int  # that succeed
 
 
 SUITES = {
     "0.1.16": Suite("conformance-1", [], 30, 40),
     "2025-11-25": Suite("conformance-2", ["--requirements", "2025-11-25"], 30, 84),
-    "2026-07-28": Suite("conformance-2", ["--requirements", "2026-07-28"], 37, 153),
+    "2026-07-28": Suite("conformance-2", ["--requirements", "2026-07-28"], 37, 152),
 }
-# What fails for now, and is not scored: the tasks extension.
+# What fails for now: fixtures of the tasks extension, which is not scored.
 OPEN = {
     "tasks-capability-negotiation",
     "tasks-dispatch-and-envelope",
@@ -94,10 +94,9 @@ def test_all_that_is_required_passes(name: str, start: type_of_start, tmp_path: 
     failed = {scenario for scenario, statuses in results.items() if statuses.keys() & BAD}
     assert failed == OPEN & results.keys()
     assert len(results) >= suite.required
-    # One of them informs: a quick answer is JSON, which it need not be.
-    total = sum(statuses["SUCCESS"] + statuses["INFO"] for statuses in results.values())
-    assert total >= suite.checks
-    assert not any("SKIPPED" in statuses for name, statuses in results.items() if name not in OPEN)
+    assert sum(statuses["SUCCESS"] for statuses in results.values()) >= suite.checks
+    skipped = {scenario for scenario, statuses in results.items() if "SKIPPED" in statuses}
+    assert not [scenario for scenario in skipped if not scenario.startswith("tasks-")]
 
 
 @pytest.mark.timeout(LIMIT_S + 30)

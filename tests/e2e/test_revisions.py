@@ -250,7 +250,7 @@ def test_deep_nesting_is_an_error_of_the_argument_or_of_the_text(
     )
     reply = daemon.client().post(body.encode())
     if reply.status == 200:
-        assert "code must be a string" in reply.json()["result"]["content"][0]["text"]
+        assert "code must be a string" in reply.messages()[-1]["result"]["content"][0]["text"]
     else:
         assert error_of(reply) == (400, -32700, None)
     assert (reply.status == 400) == (depth == 10_000)
