@@ -55,18 +55,19 @@ void server_on_listen(const struct ask *ask)
 
 /* ---- what happens ---- */
 
-static void add_uri(json_t *uris, const char *path)
+static void add_uri(json_t *uris, const struct workspace *workspace, const char *path)
 {
 	owned(buf_finish) struct buf uri = {0};
 
-	uri_of_path(&uri, path);
+	uri_of_path(&uri, workspace_name(workspace), path);
 	json_array_append_new(uris, json_string(buf_str(&uri)));
 }
 
-static void add_uris(json_t *uris, const struct files_list *list)
+static void add_uris(json_t *uris, const struct workspace *workspace,
+		     const struct files_list *list)
 {
 	for (size_t i = 0; list && i < list->count; i++)
-		add_uri(uris, list->at[i]->path);
+		add_uri(uris, workspace, list->at[i]->path);
 }
 
 void server_files_changed(const struct workspace *workspace,
@@ -75,10 +76,10 @@ void server_files_changed(const struct workspace *workspace,
 	struct server *self = arg;
 	json_auto_t *uris = json_array();
 
-	add_uris(uris, change->wrote);
-	add_uris(uris, change->gone);
+	add_uris(uris, workspace, change->wrote);
+	add_uris(uris, workspace, change->gone);
 	if (change->path)
-		add_uri(uris, change->path);
+		add_uri(uris, workspace, change->path);
 	audience_files(&self->audience, workspace, uris, change->names);
 }
 
