@@ -3,7 +3,7 @@
 PY_TOOLS := .venv-dev/bin
 JOBS ?= $(shell nproc)
 
-.PHONY: help run build test bench soak demo tables check-style check-code fuzz classes plots \
+.PHONY: help run build test bench soak demo tables check-style check-code fuzz classes \
 	limits-v2 memcheck format lock clean
 
 help: ## list the verbs
@@ -63,13 +63,6 @@ limits-v2: ## the limits of kernels with control groups of version 2, in user-mo
 	@deploy/setup.sh uml
 	@$(MAKE) --no-print-directory build
 	@tests/uml/run
-
-plots: ## the list of results again, with the chart libraries of the extra `plots`
-	@deploy/setup.sh test
-	@[ -x .venv-plots/bin/python ] || /usr/bin/python3 -m venv .venv-plots
-	@$(PY_TOOLS)/uv pip sync -q --python .venv-plots/bin/python --require-hashes \
-	  requirements-plots.txt
-	@$(PY_TOOLS)/python -m pytest -q -n 2 --dist worksteal tests/e2e/test_results.py -k plots
 
 memcheck: ## valgrind over the C tests and a session with a kernel (about 3 minutes)
 	@deploy/setup.sh test

@@ -153,6 +153,22 @@ ensure_peers() {
 	npm_packages bench || say "npm's registry cannot be reached: nothing to measure against"
 }
 
+# What the results of charts that draw in a browser are tested with.
+ensure_plots() {
+	local dir=.venv-plots lock=requirements-plots.txt want
+	want=$(sha256sum <$lock | cut -d' ' -f1)
+	[ "$(cat $dir/.stamp 2>/dev/null)" != "$want" ] || return 0
+	say "making $dir from $lock (about a minute)"
+	rm -rf $dir
+	"$python" -m venv $dir
+	if .venv-dev/bin/uv pip sync -q --python $dir/bin/python --require-hashes $lock >&2; then
+		echo "$want" >$dir/.stamp
+	else
+		say "PyPI cannot be reached: tests of plotly, altair, bokeh and polars will skip"
+		rm -rf $dir
+	fi
+}
+
 case $purpose in
 run)
 	ensure_packages build run
@@ -171,6 +187,7 @@ test)
 	ensure_environment .venv-dev requirements-dev.txt dev
 	ensure_fontlists
 	ensure_clients
+	ensure_plots
 	ensure_peers
 	;;
 bench)

@@ -23,6 +23,13 @@ bool branch_name_is_good(const char *name)
 	       strspn(name, good) == len;
 }
 
+const char *branch_of(const char *workspace)
+{
+	const char *at = strchr(workspace, '@');
+
+	return at ? at + 1 : "";
+}
+
 int branch_find_place(struct branch_place *out, const struct config *config,
 		      const char *workspace, const char *branch, struct err *err)
 {

@@ -29,6 +29,8 @@ struct branch_place {
 
 /* True for [A-Za-z0-9._-]{1,32} that does not start with a dot. */
 bool branch_name_is_good(const char *name);
+/* What the name of a workspace says after its @; "" if that is no branch. */
+const char *branch_of(const char *workspace);
 /* The branch of that name of this workspace or, if this is itself a branch, of the one
  * that it comes from: a user's branches are all equal.  Fails on a bad name. */
 int branch_find_place(struct branch_place *out, const struct config *config,

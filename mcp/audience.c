@@ -300,6 +300,17 @@ void audience_finish(struct audience *self)
 
 /* ---- what happened ---- */
 
+/* Files of a branch are of the workspace that it comes from, too: NAME@BRANCH. */
+static bool is_of(const struct workspace *workspace, const struct workspace *home)
+{
+	const char *name = home ? workspace_name(home) : "";
+	size_t len = strlen(name);
+
+	return workspace == home ||
+	       (len && strncmp(workspace_name(workspace), name, len) == 0 &&
+		workspace_name(workspace)[len] == '@');
+}
+
 /* uri: that was changed; NULL: the list is another. */
 static void tell_sessions_of(struct audience *self, const struct workspace *workspace,
 			     const char *uri, json_t *message)
@@ -312,7 +323,8 @@ static void tell_sessions_of(struct audience *self, const struct workspace *work
 		bool wants = uri ? json_object_get(listener->uris, uri) != NULL
 				 : listener->listed;
 
-		if (listener->workspace != workspace || !wants)
+		if (!wants || !(uri ? is_of(workspace, listener->workspace)
+				    : workspace == listener->workspace))
 			continue;
 		SLIST_FOREACH(teller, &self->tellers, link)
 		teller->tell(teller->arg, listener->session, message);
@@ -338,7 +350,7 @@ static void tell_updated(struct audience *self, const struct workspace *workspac
 
 	tell_sessions_of(self, workspace, json_string_value(uri), message);
 	TAILQ_FOREACH(listen, &self->listens, link)
-	if (listen->workspace == workspace && wants_uri(listen, uri))
+	if (is_of(workspace, listen->workspace) && wants_uri(listen, uri))
 		tell(listen, method, json_pack("{sO}", "uri", uri), false);
 }
 
@@ -352,6 +364,7 @@ static void tell_list(struct audience *self, const char *what, const char *flag,
 
 	snprintf(method, sizeof method, "notifications/%s/list_changed", what);
 	json_auto_t *message = notification(method, json_object());
+	/* what is listed is not that of branches */
 	if (workspace)
 		tell_sessions_of(self, workspace, NULL, message);
 	else

@@ -59,8 +59,9 @@ static const char *named_by(const char *method)
 {
 	static const struct {
 		const char *method, *param;
-	} rows[] = {
-	    {"tools/call", "name"}, {"prompts/get", "name"}, {"resources/read", "uri"}};
+	} rows[] = {{"tools/call", "name"},     {"prompts/get", "name"},
+		    {"resources/read", "uri"},  {"tasks/get", "taskId"},
+		    {"tasks/update", "taskId"}, {"tasks/cancel", "taskId"}};
 
 	for (size_t i = 0; i < COUNT_OF(rows); i++)
 		if (strcmp(rows[i].method, method) == 0)

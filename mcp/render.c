@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mcp/saved.h"
+#include "mcp/uri.h"
 #include "wire/base64.h"
 #include "wire/buf.h"
 #include "wire/json.h"
@@ -314,17 +315,21 @@ static json_t *names_json(const json_t *rows)
 	return names;
 }
 
-static json_t *files_json(const struct files_list *list)
+/* Links to them would be content blocks, too, but LibreChat shows a model those as
+ * JSON. */
+static json_t *files_json(const struct files_list *list, const char *workspace)
 {
 	json_t *files = json_array();
 
 	for (size_t i = 0; i < list->count && i < FILES_MAX; i++) {
-		owned(buf_finish) struct buf name = {0};
+		owned(buf_finish) struct buf name = {0}, uri = {0};
 
 		files_show_name(&name, list->at[i]->path);
+		uri_of_path(&uri, workspace, list->at[i]->path);
 		json_array_append_new(files,
-				      json_pack("{so sI}", "path", text_json(&name),
-						"size", (json_int_t)list->at[i]->size));
+				      json_pack("{so sI so}", "path", text_json(&name),
+						"size", (json_int_t)list->at[i]->size,
+						"uri", text_json(&uri)));
 	}
 	return files;
 }
@@ -381,8 +386,9 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 	    text_json(&parts->out), "stderr", text_json(&parts->err), "result",
 	    text_json(&parts->result), "error", error_json(outcome, parts),
 	    "earlier_output", json_string_lossy(outcome->late, strlen(outcome->late)),
-	    "images", images_json(outcome), "files", files_json(outcome->wrote),
-	    "duration_ms", (json_int_t)(outcome->duration_us / 1000), "execution_count",
+	    "images", images_json(outcome), "files",
+	    files_json(outcome->wrote, options->workspace), "duration_ms",
+	    (json_int_t)(outcome->duration_us / 1000), "execution_count",
 	    (json_int_t)outputs->execution_count, "state", state);
 }
 

@@ -16,8 +16,9 @@
 struct render_options {
 	enum mcp_revision revision; /* structures came with 2025-06-18 */
 	bool footer;
-	bool stateless;      /* the next call finds none of the names */
-	const char *preface; /* whole lines before everything else, or "" */
+	const char *workspace; /* its name */
+	bool stateless;        /* the next call finds none of the names */
+	const char *preface;   /* whole lines before everything else, or "" */
 };
 
 /* A CallToolResult.  Caller owns. */

@@ -39,17 +39,17 @@ static void add_age(json_t *row, const struct files_entry *entry)
 			    json_pack("{ss}", "lastModified", text));
 }
 
-static json_t *row_of(const struct files_entry *entry, enum mcp_revision revision)
+static json_t *row_of(const struct files_entry *entry, const struct resources_ask *ask)
 {
 	owned(buf_finish) struct buf uri = {0}, name = {0};
 	const char *mime = files_mime_of_name(entry->path);
 
-	uri_of_path(&uri, entry->path);
+	uri_of_path(&uri, workspace_name(ask->workspace), entry->path);
 	files_show_name(&name, entry->path);
 	json_t *row = json_pack("{ss so ss* sI}", "uri", buf_str(&uri), "name",
 				json_string_lossy(buf_str(&name), name.size),
 				"mimeType", mime, "size", (json_int_t)entry->size);
-	if (revision >= MCP_2025_06_18)
+	if (ask->revision >= MCP_2025_06_18)
 		add_age(row, entry);
 	return row;
 }
@@ -95,7 +95,7 @@ json_t *resources_list(const struct resources_ask *ask, struct rpc_refusal *erro
 	if (ask->config->conformance && !after.size)
 		conformance_list_resources(rows);
 	for (size_t i = first; i < end; i++)
-		json_array_append_new(rows, row_of(&scan.entries[i], ask->revision));
+		json_array_append_new(rows, row_of(&scan.entries[i], ask));
 	if (end < scan.count)
 		json_object_set_new(result, "nextCursor",
 				    base64_json(scan.entries[end - 1].path,
@@ -173,22 +173,27 @@ json_t *resources_read(const struct resources_ask *ask, struct rpc_refusal *erro
 {
 	json_t *uri = json_object_get(ask->params, "uri");
 	size_t max = (limit_of(ask) - ENVELOPE) / 4 * 3;
-	owned(buf_finish) struct buf path = {0}, bytes = {0};
+	owned(buf_finish) struct buf branch = {0}, path = {0}, bytes = {0};
+	struct workspace *workspace;
 
 	if (!json_is_string(uri)) {
 		err_set(&error->err, ERR_REQUEST,
-			"params.uri is missing; resources are " URI_START "PATH");
+			"params.uri is missing; resources are " URI_START "/PATH");
 		return refuse(error, RPC_INVALID_PARAMS);
 	}
 	json_t *fixture =
 	    ask->config->conformance ? conformance_read(json_string_value(uri)) : NULL;
 	if (fixture)
 		return json_pack("{s[o]}", "contents", fixture);
-	if (!uri_to_path(&path, json_string_value(uri), json_string_length(uri)))
+	if (!uri_to_path(&branch, &path, json_string_value(uri),
+			 json_string_length(uri)) ||
+	    (branch.size && !ask->branches))
 		err_set(&error->err, ERR_ARGUMENT,
-			"no resource has this URI; they are " URI_START "PATH");
-	else if (files_read_bytes(workspace_files(ask->workspace), buf_str(&path),
-				  path.size, max, &bytes, &error->err) == 0)
+			"no resource has this URI; they are " URI_START "/PATH");
+	else if (workspaces_branch(ask->workspaces, ask->workspace, buf_str(&branch),
+				   &workspace, &error->err) == 0 &&
+		 files_read_bytes(workspace_files(workspace), buf_str(&path), path.size,
+				  max, &bytes, &error->err) == 0)
 		return contents(ask, uri, buf_str(&path), &bytes);
 	error->data = json_pack("{sO}", "uri", uri);
 	return refuse(error, code_of(error->err.kind, ask->revision));
@@ -209,5 +214,10 @@ json_t *resources_templates(const struct resources_ask *ask, struct rpc_refusal 
 	    "base64.");
 	if (ask->config->conformance)
 		conformance_list_templates(rows);
+	if (ask->branches)
+		json_array_append_new(
+		    rows, json_pack("{ss ss ss}", "uriTemplate", URI_BRANCH_TEMPLATE,
+				    "name", "file of a branch", "description",
+				    "The same of a branch, by its name."));
 	return json_pack("{so}", "resourceTemplates", rows);
 }

@@ -1,6 +1,7 @@
 /*
  * resources - the files of a workspace as MCP resources: workspace:///PATH.  Listed are
- * those that list_files sees, by path; read can be any that read_text_file could open.
+ * those that list_files sees, by path; read can be any that read_text_file could open,
+ * and where there are branches, theirs: workspace://BRANCH/PATH.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,13 +10,15 @@
 
 #include <jansson.h>
 
-#include "kernelmgr/workspace.h"
+#include "kernelmgr/workspaces.h"
 #include "mcp/rpc.h"
 #include "mcp/session.h"
 
 struct resources_ask { /* borrowed */
 	const struct config *config;
-	const struct workspace *workspace;
+	struct workspaces *workspaces;
+	struct workspace *workspace;
+	bool branches; /* can be made, and read */
 	const json_t *params;
 	enum mcp_revision revision;
 };

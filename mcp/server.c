@@ -8,7 +8,6 @@
 
 #include "mcp/era.h"
 #include "mcp/tools.h"
-#include "mcp/uri.h"
 #include "wire/json.h"
 #include "wire/log.h"
 #include "wire/mem.h"
@@ -211,103 +210,6 @@ static void on_set_level(const struct ask *ask)
 	ask_answer(ask, json_object());
 }
 
-/* ---- subscriptions ---- */
-
-static bool refuse_nobody(const struct ask *ask)
-{
-	if (!ask->context->workspace)
-		ask_refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS, "%s",
-					  ask->context->refusal.msg));
-	return !ask->context->workspace;
-}
-
-static void on_subscribe(const struct ask *ask)
-{
-	struct err err;
-
-	if (refuse_nobody(ask))
-		return;
-	if (audience_subscribe(&ask->server->audience, ask->context->session,
-			       ask->context->workspace,
-			       json_object_get(ask->rpc->params, "uri"), &err) < 0)
-		ask_refuse(ask, rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s",
-					  err.msg));
-	else
-		ask_answer(ask, json_object());
-}
-
-static void on_unsubscribe(const struct ask *ask)
-{
-	audience_unsubscribe(&ask->server->audience, ask->context->session,
-			     json_object_get(ask->rpc->params, "uri"));
-	ask_answer(ask, json_object());
-}
-
-static void on_listen(const struct ask *ask)
-{
-	const struct listen_start start = {
-	    .context = ask->context,
-	    .id = ask->rpc->id,
-	    .filter = json_object_get(ask->rpc->params, "notifications"),
-	    .lists_change = ask->server->config->conformance != 0,
-	    .dress = server_dress,
-	    .answer = ask->answer,
-	    .arg = ask->arg};
-	struct err err;
-
-	if (!refuse_nobody(ask) &&
-	    audience_listen(&ask->server->audience, &start, &err) < 0)
-		ask_refuse(ask, rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s",
-					  err.msg));
-}
-
-static void add_uri(json_t *uris, const char *path)
-{
-	owned(buf_finish) struct buf uri = {0};
-
-	uri_of_path(&uri, path);
-	json_array_append_new(uris, json_string(buf_str(&uri)));
-}
-
-static void add_uris(json_t *uris, const struct files_list *list)
-{
-	for (size_t i = 0; list && i < list->count; i++)
-		add_uri(uris, list->at[i]->path);
-}
-
-void server_files_changed(const struct workspace *workspace,
-			  const struct files_change *change, void *arg)
-{
-	struct server *self = arg;
-	json_auto_t *uris = json_array();
-
-	add_uris(uris, change->wrote);
-	add_uris(uris, change->gone);
-	if (change->path)
-		add_uri(uris, change->path);
-	audience_files(&self->audience, workspace, uris, change->names);
-}
-
-void server_list_changed(struct server *self, const char *what)
-{
-	audience_list(&self->audience, what);
-}
-
-void server_add_teller(struct server *self, struct teller *teller)
-{
-	SLIST_INSERT_HEAD(&self->audience.tellers, teller, link);
-}
-
-void server_drain(struct server *self)
-{
-	audience_close(&self->audience);
-}
-
-void server_hang_up(struct server *self, const void *arg)
-{
-	audience_hang_up(&self->audience, arg);
-}
-
 /* ---- all methods ---- */
 
 static const struct {
@@ -328,9 +230,12 @@ static const struct {
     {"completion/complete", MCP_2024_11_05, MCP_2026_07_28, server_on_complete},
     {"resources/templates/list", MCP_2024_11_05, MCP_2026_07_28,
      server_on_resource_templates},
-    {"resources/subscribe", MCP_2024_11_05, MCP_2025_11_25, on_subscribe},
-    {"resources/unsubscribe", MCP_2024_11_05, MCP_2025_11_25, on_unsubscribe},
-    {"subscriptions/listen", MCP_2026_07_28, MCP_2026_07_28, on_listen},
+    {"resources/subscribe", MCP_2024_11_05, MCP_2025_11_25, server_on_subscribe},
+    {"resources/unsubscribe", MCP_2024_11_05, MCP_2025_11_25, server_on_unsubscribe},
+    {"subscriptions/listen", MCP_2026_07_28, MCP_2026_07_28, server_on_listen},
+    {"tasks/get", MCP_2026_07_28, MCP_2026_07_28, server_on_tasks_get},
+    {"tasks/update", MCP_2026_07_28, MCP_2026_07_28, server_on_tasks_update},
+    {"tasks/cancel", MCP_2026_07_28, MCP_2026_07_28, server_on_tasks_cancel},
 };
 
 /* Row of the method, or -1. */

@@ -40,6 +40,9 @@ static json_t *capabilities(const struct config *config, enum mcp_revision revis
 	if (revision < MCP_STATELESS) /* by subscriptions/listen since then */
 		json_object_set_new(json_object_get(all, "resources"), "subscribe",
 				    json_true());
+	if (revision >= MCP_STATELESS && config->soft_deadline_s)
+		json_object_set_new(all, "extensions",
+				    json_pack("{s{}}", SESSION_TASKS));
 	if (revision >= MCP_2025_03_26)
 		json_object_set_new(all, "completions", json_object());
 	return all;

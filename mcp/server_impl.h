@@ -54,6 +54,16 @@ json_t *server_name(enum mcp_revision revision);
 void server_on_initialize(const struct ask *ask);
 void server_on_discover(const struct ask *ask);
 
+/* server_watch.c */
+void server_on_subscribe(const struct ask *ask);
+void server_on_unsubscribe(const struct ask *ask);
+void server_on_listen(const struct ask *ask);
+
+/* server_tasks.c */
+void server_on_tasks_get(const struct ask *ask);
+void server_on_tasks_update(const struct ask *ask);
+void server_on_tasks_cancel(const struct ask *ask);
+
 /* server_read.c: resources, prompts, completions. */
 void server_on_resources_list(const struct ask *ask);
 void server_on_resources_read(const struct ask *ask);

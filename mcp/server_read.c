@@ -8,7 +8,10 @@
 static struct resources_ask resources_ask(const struct ask *ask)
 {
 	return (struct resources_ask){.config = ask->server->config,
+				      .workspaces = ask->context->workspaces,
 				      .workspace = ask->context->workspace,
+				      .branches =
+					  tools_have_branches(ask->server->config),
 				      .params = ask->rpc->params,
 				      .revision = ask->context->revision};
 }

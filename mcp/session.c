@@ -50,7 +50,7 @@ unsigned client_abilities(const json_t *capabilities)
 	       (json_object_get(capabilities, "sampling") ? CLIENT_SAMPLES : 0u) |
 	       (json_object_get(capabilities, "roots") ? CLIENT_ROOTS : 0u) |
 	       (json_object_get(json_object_get(capabilities, "extensions"),
-				"io.modelcontextprotocol/tasks")
+				SESSION_TASKS)
 		    ? CLIENT_TASKS
 		    : 0u);
 }

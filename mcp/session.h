@@ -45,6 +45,7 @@ enum {
 	CLIENT_ROOTS = 1 << 3,
 	CLIENT_TASKS = 1 << 4, /* the extension of 2026-07-28 */
 };
+#define SESSION_TASKS "io.modelcontextprotocol/tasks"
 /* The bits of a ClientCapabilities object, or of what was sent in its place. */
 unsigned client_abilities(const json_t *capabilities);
 

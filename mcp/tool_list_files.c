@@ -10,13 +10,14 @@
 
 enum { LISTED_MAX = 500, FOLDERS_MAX = 100 };
 
-static void add_row(struct buf *text, json_t *rows, const struct files_entry *entry)
+static void add_row(struct buf *text, json_t *rows, const char *workspace,
+		    const struct files_entry *entry)
 {
 	owned(buf_finish) struct buf name = {0}, uri = {0};
 	char size[FILES_SIZE_TEXT], when[TIME_TEXT];
 
 	files_show_name(&name, entry->path);
-	uri_of_path(&uri, entry->path);
+	uri_of_path(&uri, workspace, entry->path);
 	files_size_text(size, entry->size);
 	time_text(when, entry->mtime_ns / 1000000000);
 	buf_printf(text, "%s%s  %s  %s", text->size ? "\n" : "", buf_str(&name), size,
@@ -73,7 +74,7 @@ static void answer(struct tool_call *self, const struct files_scan *scan)
 	files_newest(scan, &newest);
 	size_t shown = newest.count < LISTED_MAX ? newest.count : LISTED_MAX;
 	for (size_t i = 0; i < shown; i++)
-		add_row(&text, rows, newest.at[i]);
+		add_row(&text, rows, workspace_name(self->workspace), newest.at[i]);
 	if (!scan->count)
 		buf_text(&text, "The workspace has no files.");
 	if (scan->more && scan->count == shown)

@@ -19,6 +19,7 @@ static void on_done(const struct outcome *outcome, void *arg)
 	const struct render_options options = {
 	    .revision = self->revision,
 	    .footer = self->config->state_summary != 0,
+	    .workspace = workspace_name(self->workspace),
 	    .stateless = !self->config->persist,
 	    .preface = buf_str(&self->preface),
 	};
@@ -94,7 +95,9 @@ const struct tool tool_run_python = {
 	"them.\n"
 	"The working directory is the workspace; files stay. Returns stdout, stderr, "
 	"the value of the last expression, the traceback of an error, and pictures "
-	"(matplotlib figures, new or changed *.png files). The footer lists the "
+	"(matplotlib figures, new or changed *.png files). vivarium_charts has "
+	"line_chart, bar_chart, scatter_chart (any script, one line: "
+	"line_chart(df, title=...)) and clean_numeric. The footer lists the "
 	"variables, imports and new files that the next call will find. Top-level "
 	"await, %magics and !shell commands work; input() does not. A call that "
 	"times out is interrupted and keeps the variables.",
@@ -104,7 +107,9 @@ const struct tool tool_run_python = {
 	"earlier calls is there but files.\n"
 	"The working directory is the workspace; files stay. Returns stdout, stderr, "
 	"the value of the last expression, the traceback of an error, and pictures "
-	"(matplotlib figures, new or changed *.png files). Top-level await, %magics "
+	"(matplotlib figures, new or changed *.png files). vivarium_charts has "
+	"line_chart, bar_chart, scatter_chart (any script, one line: "
+	"line_chart(df, title=...)) and clean_numeric. Top-level await, %magics "
 	"and "
 	"!shell commands work; input() does not.",
     .read_only = false,

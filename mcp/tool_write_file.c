@@ -36,7 +36,7 @@ static void answer(struct tool_call *self, const struct arg_value *path, size_t 
 	owned(buf_finish) struct buf text = {0}, name = {0}, uri = {0};
 
 	files_show_name(&name, path->text);
-	uri_of_path(&uri, path->text);
+	uri_of_path(&uri, workspace_name(self->workspace), path->text);
 	buf_printf(&text, "%s %s, %zu bytes.", created ? "Wrote" : "Replaced",
 		   buf_str(&name), size);
 	tool_finish(self,

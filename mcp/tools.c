@@ -22,7 +22,7 @@ static const struct tool_arg branch_arg = {
     "branch", ARG_TEXT, false,
     0,        0,        "Name of the branch to work in; \"\": the workspace itself."};
 
-static bool has_branches(const struct config *config)
+bool tools_have_branches(const struct config *config)
 {
 	return config_offers_tool(config, tool_branch.name);
 }
@@ -150,7 +150,7 @@ static json_t *input_schema(const struct tool *tool, bool branches,
 static json_t *describe(const struct tool *tool, const struct config *config,
 			enum mcp_revision revision)
 {
-	bool branches = has_branches(config);
+	bool branches = tools_have_branches(config);
 	bool other = !config->persist && tool->stateless;
 	json_t *row = json_pack("{ss ss so}", "name", tool->name, "description",
 				other ? tool->stateless : tool->description,
@@ -330,7 +330,7 @@ static int enter_branch(struct tool_call *self, const json_t *arguments,
 {
 	struct arg_value branch;
 
-	if (!has_branches(self->config))
+	if (!tools_have_branches(self->config))
 		return 0;
 	if (read_arg(&branch, &branch_arg, json_object_get(arguments, branch_arg.name),
 		     err) < 0)
@@ -346,8 +346,8 @@ void tool_run(struct tool_call *self)
 	struct arg_value values[TOOL_ARGS_MAX] = {{0}};
 	struct err err;
 
-	if (read_args(values, self->tool, self->arguments, has_branches(self->config),
-		      &err) < 0)
+	if (read_args(values, self->tool, self->arguments,
+		      tools_have_branches(self->config), &err) < 0)
 		tool_fail(self, &err);
 	else
 		self->tool->run(self, values);

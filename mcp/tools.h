@@ -118,6 +118,8 @@ struct tool_call { /* embed it; filled in by who starts it */
 int tools_check(const struct config *config, struct err *err) must_check;
 /* NULL when none of that name is offered. */
 const struct tool *tool_find(const struct config *config, const char *name);
+/* True where workspaces have branches. */
+bool tools_have_branches(const struct config *config);
 /* The tools array of tools/list.  Caller owns. */
 json_t *tools_list(const struct config *config, enum mcp_revision revision);
 /* The header that a call of 2026-07-28 lacks, or that differs from the argument that it

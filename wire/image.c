@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/image.h"
 
+#include <assert.h>
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
@@ -9,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "wire/pack.h"
+#include "wire/plain.h"
 #include "wire/scale.h"
 
 enum {
@@ -16,50 +22,31 @@ enum {
 	HEADER_SIZE = 33, /* the signature and the IHDR chunk, which comes first */
 	WIDTH_AT = 16,
 	HEIGHT_AT = 20,
-	FAST_LEVEL = 3, /* of zlib's: the last of its fast ones */
+	HASHED = 1024, /* pixels at a time */
 };
 
 /* What one run of libpng works on.  It lives in memory, not in locals of the function
  * that calls setjmp, so nothing is lost when libpng jumps back there. */
 struct coder {
-	png_structp png; /* owned */
-	png_infop info;  /* owned */
-	bool writes, thorough;
-	const unsigned char *in; /* reading: borrowed */
+	png_structp png;         /* owned */
+	png_infop info;          /* owned */
+	const unsigned char *in; /* borrowed */
 	size_t in_size, in_at;
-	unsigned char *out; /* writing: owned */
-	size_t out_size, out_room;
 	struct pixels *pixels; /* borrowed */
 	struct err *err;
 };
 
 typedef void coder_fn(struct coder *self);
 
-static void pixels_finish(struct pixels *self)
-{
-	free(self->data);
-	*self = (struct pixels){0};
-}
-
-static size_t row_size(const struct pixels *self)
-{
-	return (size_t)self->width * self->channels;
-}
-
 static unsigned longer_side(const struct pixels *self)
 {
 	return self->width > self->height ? self->width : self->height;
 }
 
-static int pixels_init(struct pixels *self, struct err *err)
+static int no_memory_for(const struct pixels *self, struct err *err)
 {
-	/* Zeroed: an interlaced picture is put together in several passes. */
-	self->data = calloc(self->height, row_size(self));
-	if (!self->data)
-		return err_set(err, ERR_LIMIT,
-			       "no memory for a picture of %u x %u pixels", self->width,
-			       self->height);
-	return 0;
+	return err_set(err, ERR_LIMIT, "no memory for a picture of %u x %u pixels",
+		       self->width, self->height);
 }
 
 /* ---- libpng's callbacks ---- */
@@ -68,9 +55,7 @@ static void on_error(png_structp png, png_const_charp text)
 {
 	struct coder *self = png_get_error_ptr(png);
 
-	err_set(self->err, ERR_ARGUMENT, "%s: %s",
-		self->writes ? "encode the scaled PNG" : "the PNG file is broken",
-		text);
+	err_set(self->err, ERR_ARGUMENT, "the PNG file is broken: %s", text);
 	png_longjmp(png, 1);
 }
 
@@ -90,55 +75,23 @@ static void on_read(png_structp png, png_bytep data, size_t size)
 	self->in_at += size;
 }
 
-static void on_write(png_structp png, png_bytep data, size_t size)
-{
-	struct coder *self = png_get_io_ptr(png);
-
-	if (self->out_room - self->out_size < size) {
-		size_t room = (self->out_size + size) * 2;
-		unsigned char *out = realloc(self->out, room);
-
-		if (!out)
-			png_error(png, "no memory");
-		self->out = out;
-		self->out_room = room;
-	}
-	memcpy(self->out + self->out_size, data, size);
-	self->out_size += size;
-}
-
-static void on_flush(png_structp png)
-{
-	(void)png;
-}
-
 /* ---- running libpng ---- */
 
 static int coder_init(struct coder *self)
 {
-	self->png = self->writes ? png_create_write_struct(PNG_LIBPNG_VER_STRING, self,
-							   on_error, on_warning)
-				 : png_create_read_struct(PNG_LIBPNG_VER_STRING, self,
-							  on_error, on_warning);
+	self->png =
+	    png_create_read_struct(PNG_LIBPNG_VER_STRING, self, on_error, on_warning);
 	if (self->png)
 		self->info = png_create_info_struct(self->png);
 	if (!self->info)
 		return err_set(self->err, ERR_LIMIT, "no memory to start libpng");
-	if (self->writes)
-		png_set_write_fn(self->png, self, on_write, on_flush);
-	else
-		png_set_read_fn(self->png, self, on_read);
+	png_set_read_fn(self->png, self, on_read);
 	return 0;
 }
 
 static void coder_finish(struct coder *self)
 {
-	if (self->writes)
-		png_destroy_write_struct(&self->png, &self->info);
-	else
-		png_destroy_read_struct(&self->png, &self->info, NULL);
-	free(self->out);
-	self->out = NULL;
+	png_destroy_read_struct(&self->png, &self->info, NULL);
 }
 
 /* Runs work until it returns or libpng gives up on it; the only setjmp. */
@@ -183,7 +136,7 @@ static void read_head(struct coder *self)
 	self->pixels->width = png_get_image_width(png, self->info);
 	self->pixels->height = png_get_image_height(png, self->info);
 	self->pixels->channels = png_get_channels(png, self->info);
-	if (png_get_rowbytes(png, self->info) != row_size(self->pixels))
+	if (png_get_rowbytes(png, self->info) != pixels_row(self->pixels))
 		png_error(png, "its rows have an unknown form");
 }
 
@@ -198,7 +151,7 @@ static void read_rows(struct coder *self)
 
 		for (unsigned y = 0; y < self->pixels->height; y++) {
 			png_read_row(self->png, row, NULL);
-			row += row_size(self->pixels);
+			row += self->pixels->stride;
 		}
 	}
 	png_read_end(self->png, NULL);
@@ -233,6 +186,17 @@ static int check_head(const unsigned char *png, size_t size, struct err *err)
 	return 0;
 }
 
+static int decode_rest(struct coder *coder)
+{
+	struct pixels *pixels = coder->pixels;
+
+	if (!pixels_init(pixels, 0))
+		return no_memory_for(pixels, coder->err);
+	/* An interlaced picture is put together in several passes. */
+	memset(pixels->data, 0, pixels->stride * pixels->height);
+	return guarded(coder, read_rows);
+}
+
 /* Reads all of the picture; *end is how many bytes of png it took. */
 static int decode(const unsigned char *png, size_t size, struct pixels *out,
 		  size_t *end, struct err *err)
@@ -240,48 +204,24 @@ static int decode(const unsigned char *png, size_t size, struct pixels *out,
 	owned(coder_finish) struct coder coder = {
 	    .in = png, .in_size = size, .pixels = out, .err = err};
 
-	if (check_head(png, size, err) || coder_init(&coder) ||
-	    guarded(&coder, read_head) || pixels_init(out, err) ||
-	    guarded(&coder, read_rows))
+	if (check_head(png, size, err))
+		return -1;
+	if (plain_read(png, size, out, end))
+		return 0;
+	if (coder_init(&coder) || guarded(&coder, read_head) || decode_rest(&coder))
 		return -1;
 	*end = coder.in_at;
 	return 0;
 }
 
-/* ---- encoding ---- */
-
-static void write_all(struct coder *self)
-{
-	static const int types[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
-				    PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
-	const struct pixels *pixels = self->pixels;
-	const unsigned char *row = pixels->data;
-
-	png_set_IHDR(self->png, self->info, pixels->width, pixels->height, 8,
-		     types[pixels->channels], PNG_INTERLACE_NONE,
-		     PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-	if (!self->thorough) { /* a fourth of the time for a tenth more bytes */
-		png_set_filter(self->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_UP);
-		png_set_compression_level(self->png, FAST_LEVEL);
-	}
-	png_write_info(self->png, self->info);
-	for (unsigned y = 0; y < pixels->height; y++, row += row_size(pixels))
-		png_write_row(self->png, row);
-	png_write_end(self->png, NULL);
-}
-
 static int encode(struct pixels *pixels, bool thorough, struct image *out,
 		  struct err *err)
 {
-	owned(coder_finish) struct coder coder = {
-	    .writes = true, .thorough = thorough, .pixels = pixels, .err = err};
-
-	if (coder_init(&coder) || guarded(&coder, write_all))
-		return -1;
 	image_finish(out);
-	out->memory = take(&coder.out);
+	out->memory = pack_png(pixels, thorough, &out->size);
+	if (!out->memory)
+		return no_memory_for(pixels, err);
 	out->data = out->memory;
-	out->size = coder.out_size;
 	out->width = pixels->width;
 	out->height = pixels->height;
 	return 0;
@@ -296,15 +236,30 @@ static unsigned in_proportion(unsigned side, unsigned new_longer, unsigned longe
 	return scaled ? (unsigned)scaled : 1;
 }
 
+static bool is_opaque_row(const unsigned char *row, size_t size, unsigned channels)
+{
+	unsigned char all = 255;
+	uint32_t pixels = UINT32_MAX, pixel;
+
+	for (size_t i = 0; channels == 4 && i < size; i += sizeof pixel) {
+		memcpy(&pixel, row + i, sizeof pixel);
+		pixels &= pixel;
+	}
+	memcpy(&pixel, "\0\0\0\377", sizeof pixel);
+	for (size_t i = 1; channels == 2 && i < size; i += 2)
+		all &= row[i];
+	return (pixels & pixel) == pixel && all == 255;
+}
+
 /* Alpha that hides nothing, as charts have it: it need not be sent. */
 static bool is_opaque(const struct pixels *pixels)
 {
-	size_t size = pixels->height * row_size(pixels), channels = pixels->channels;
+	const unsigned char *row = pixels->data;
 
-	for (size_t i = channels - 1; i < size; i += channels)
-		if (pixels->data[i] != 255)
+	for (unsigned y = 0; y < pixels->height; y++, row += pixels->stride)
+		if (!is_opaque_row(row, pixels_row(pixels), pixels->channels))
 			return false;
-	return channels % 2 == 0;
+	return pixels->channels % 2 == 0;
 }
 
 static int scaled(const struct pixels *from, unsigned side, struct pixels *out,
@@ -312,13 +267,12 @@ static int scaled(const struct pixels *from, unsigned side, struct pixels *out,
 {
 	unsigned longer = longer_side(from);
 
+	assert(longer); /* neither reader takes a picture without pixels */
 	out->width = in_proportion(from->width, side, longer);
 	out->height = in_proportion(from->height, side, longer);
 	out->channels = from->channels - is_opaque(from);
-	if (pixels_init(out, err))
-		return -1;
-	if (!scale_down(from, out))
-		return err_set(err, ERR_LIMIT, "no memory to scale a picture");
+	if (!pixels_init(out, 0) || !scale_down(from, out))
+		return no_memory_for(out, err);
 	return 0;
 }
 
@@ -358,7 +312,7 @@ static int encode_within(struct pixels *source, size_t max_bytes, struct image *
 }
 
 /* Gray, with or without alpha, and RGB count as what they look like in RGBA. */
-static uint64_t as_rgba(const unsigned char *p, unsigned channels)
+static uint32_t as_rgba(const unsigned char *p, unsigned channels)
 {
 	unsigned color = channels >= 3
 			     ? p[0] | (unsigned)p[1] << 8 | (unsigned)p[2] << 16
@@ -367,22 +321,31 @@ static uint64_t as_rgba(const unsigned char *p, unsigned channels)
 	return color | (channels % 2 ? 255u : (unsigned)p[channels - 1]) << 24;
 }
 
+static uint64_t look_of_row(const unsigned char *row, unsigned width, unsigned channels,
+			    uint64_t look)
+{
+	uint32_t part[HASHED];
+
+	for (unsigned x = 0, count; x < width; x += count) {
+		const unsigned char *p = row + (size_t)x * channels;
+
+		count = width - x < HASHED ? width - x : HASHED;
+		for (unsigned i = 0; channels < 4 && i < count; i++)
+			part[i] = as_rgba(p + (size_t)i * channels, channels);
+		look = XXH3_64bits_withSeed(channels < 4 ? (const void *)part : p,
+					    count * sizeof *part, look);
+	}
+	return look;
+}
+
 /* No one has a reason to forge it: it only tells a picture that came twice. */
 static uint64_t look_of(const struct pixels *pixels)
 {
-	size_t count = (size_t)pixels->width * pixels->height;
-	unsigned channels = pixels->channels;
+	const unsigned char *row = pixels->data;
 	uint64_t look = (uint64_t)pixels->width << 32 | pixels->height;
 
-	for (size_t i = 0; i < count; i += 2) {
-		const unsigned char *p = pixels->data + i * channels;
-		uint64_t word = as_rgba(p, channels);
-
-		if (i + 1 < count)
-			word |= as_rgba(p + channels, channels) << 32;
-		look = (look ^ word) * 0x9e3779b97f4a7c15u;
-		look ^= look >> 32;
-	}
+	for (unsigned y = 0; y < pixels->height; y++, row += pixels->stride)
+		look = look_of_row(row, pixels->width, pixels->channels, look);
 	return look;
 }
 

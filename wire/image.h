@@ -1,8 +1,9 @@
 /*
  * image - a PNG made fit to be sent: checked by decoding all of it, scaled down where
- * it is too large.  Pure functions over memory; libpng and the scaler run here and
- * nowhere else, and the daemon runs them only in vivarium-image, a short-lived walled
- * child, since what they read was written by strangers.
+ * it is too large.  Pure functions over memory; what reads PNGs and the scaler run here
+ * and nowhere else, and the daemon runs them only in vivarium-image, a short-lived
+ * walled child, since what they read was written by strangers.  Two readers: plain.h
+ * for what charts are, libpng for the rest and for saying what is wrong.
  *
  * Scaling is done in linear light (files say so by sRGB, gAMA, or nothing, which means
  * sRGB) and with colours weighted by their opacity.  A scaled picture is 8-bit sRGB

@@ -9,6 +9,7 @@
 
 enum {
 	LEVELS = 256,
+	STEP = 16,    /* pixels that are compared at once */
 	FINE = 65536, /* steps of linear light; a step of the darkest grays is 20 of
 			 them */
 };
@@ -33,13 +34,17 @@ struct scaler {
 	const struct pixels *from;
 	struct pixels *to;
 	struct axis across, down;
+	double ratio; /* across */
 	float linear[LEVELS];
 	unsigned char level[FINE]; /* of linear light */
-	uint32_t *row;             /* owned: one row of the source as RGBA */
-	unsigned *run;             /* owned: how many pixels from here on are equal */
-	light *rows;          /* owned: the last source rows, as wide as the result */
-	const light **window; /* owned: those of rows that make one row */
-	unsigned rows_done;
+	uint32_t *row, *before; /* owned: the source row and the one above, as RGBA */
+	unsigned *run;          /* owned: how many pixels from here on are equal */
+	unsigned
+	    *since;     /* owned: the source row since which a column has not changed */
+	light *rows;    /* owned: the last that differ, each as wide as the result */
+	light **row_at; /* owned: those of the last source rows, by their number */
+	const light **window; /* owned: those that make one row */
+	unsigned rows_done, different, newest_change;
 };
 
 /* ---- tables ---- */
@@ -116,18 +121,17 @@ static uint32_t rgba(unsigned r, unsigned g, unsigned b, unsigned a)
 static void read_row(struct scaler *self, unsigned y)
 {
 	unsigned width = self->from->width, channels = self->from->channels;
-	const unsigned char *p = self->from->data + (size_t)y * width * channels;
-	uint32_t *row = self->row;
+	const unsigned char *p = self->from->data + y * self->from->stride;
+	uint32_t *row = self->before;
 
+	self->before = self->row;
+	self->row = row;
 	for (unsigned x = 0; channels == 3 && x < width; x++, p += 3)
 		row[x] = rgba(p[0], p[1], p[2], 255);
 	for (unsigned x = 0; channels < 3 && x < width; x++, p += channels)
 		row[x] = rgba(p[0], p[0], p[0], channels == 2 ? p[1] : 255);
 	if (channels == 4)
 		memcpy(row, p, (size_t)width * 4);
-	self->run[width - 1] = 1;
-	for (unsigned x = width - 1; x > 0; x--)
-		self->run[x - 1] = row[x - 1] == row[x] ? self->run[x] + 1 : 1;
 }
 
 static light light_of(const struct scaler *self, uint32_t pixel)
@@ -150,33 +154,55 @@ static light weighted(const struct scaler *self, const struct window *window)
 	return sum;
 }
 
-static light *row_at(const struct scaler *self, unsigned y)
+/* Where the row differs from the one above, from x on: its first pixel, and past its
+ * last, unless the next one is so near that both are of one window anyway. */
+static bool next_change(const struct scaler *self, unsigned x, unsigned *first,
+			unsigned *end)
 {
-	return self->rows + (size_t)(y % self->down.longest) * self->to->width;
+	const uint32_t *row = self->row, *before = self->before;
+	unsigned width = self->from->width, near = self->across.longest;
+
+	while (x + STEP <= width && !memcmp(row + x, before + x, STEP * sizeof *row))
+		x += STEP;
+	while (x < width && row[x] == before[x])
+		x++;
+	*first = *end = x;
+	for (; x < width && x < *end + near; x++)
+		if (row[x] != before[x])
+			*end = x + 1;
+	return *first < width;
 }
 
-static bool is_like_the_one_before(const struct scaler *self, unsigned y)
+static void count_runs(struct scaler *self, unsigned first, unsigned end)
 {
-	size_t size = (size_t)self->from->width * self->from->channels;
-	const unsigned char *row = self->from->data + y * size;
+	const uint32_t *row = self->row;
 
-	return y > 0 && memcmp(row, row - size, size) == 0;
+	self->run[end - 1] = 1;
+	for (unsigned x = end - 1; x > first; x--)
+		self->run[x - 1] = row[x - 1] == row[x] ? self->run[x] + 1 : 1;
 }
 
-static void scale_row(struct scaler *self, unsigned y)
+/* Makes those pixels of the row anew that any of the changed ones goes into. */
+static void scale_change(struct scaler *self, light *out, unsigned first, unsigned end)
 {
-	light *out = row_at(self, y), flat = {0};
+	const struct window *windows = self->across.windows;
+	double guess = floor(first / self->ratio) - 4;
+	unsigned x = guess > 0 ? (unsigned)guess : 0, last, width = self->to->width;
+	light flat = {0};
 	uint32_t flat_pixel = 0;
 
-	if (is_like_the_one_before(self, y)) {
-		memmove(out, row_at(self, y - 1), self->to->width * sizeof *out);
-		return;
-	}
-	read_row(self, y);
-	for (unsigned x = 0; x < self->to->width; x++) {
-		const struct window *window = &self->across.windows[x];
+	while (x < width && windows[x].first + windows[x].count <= first)
+		x++;
+	for (last = x; last + 1 < width && windows[last + 1].first < end;)
+		last++;
+	if (x == width || windows[x].first >= end)
+		return; /* no window reaches it */
+	count_runs(self, windows[x].first, windows[last].first + windows[last].count);
+	for (; x <= last; x++) {
+		const struct window *window = &windows[x];
 		uint32_t pixel = self->row[window->first];
 
+		self->since[x] = self->rows_done;
 		if (self->run[window->first] < window->count) {
 			out[x] = weighted(self, window);
 			continue;
@@ -187,6 +213,35 @@ static void scale_row(struct scaler *self, unsigned y)
 		}
 		out[x] = flat;
 	}
+}
+
+static light **slot_of(const struct scaler *self, unsigned y)
+{
+	return &self->row_at[y % self->down.longest];
+}
+
+/* Scales the next row across, or what of it differs from the one above. */
+static void scale_row(struct scaler *self)
+{
+	unsigned y = self->rows_done, width = self->to->width, x = 0, first, end;
+	light *above = y ? *slot_of(self, y - 1) : NULL, *out = above;
+
+	read_row(self, y);
+	for (unsigned i = 0; !y && i < self->from->width; i++)
+		self->before[i] = ~self->row[i];
+	while (next_change(self, x, &first, &end)) {
+		if (out == above) {
+			out = self->rows +
+			      (size_t)(self->different++ % self->down.longest) * width;
+			if (above)
+				memcpy(out, above, width * sizeof *out);
+			self->newest_change = y;
+		}
+		scale_change(self, out, first, end);
+		x = end;
+	}
+	*slot_of(self, y) = out;
+	self->rows_done++;
 }
 
 /* ---- down ---- */
@@ -225,14 +280,22 @@ static void finish_row(const struct scaler *self, unsigned y)
 {
 	const struct window *window = &self->down.windows[y];
 	unsigned width = self->to->width, channels = self->to->channels;
-	unsigned char *out = self->to->data + (size_t)y * width * channels;
+	/* A column that has not changed since then looks as it does one row above. */
+	unsigned same = y ? window[-1].first : 0;
+	unsigned char *out = self->to->data + y * self->to->stride;
 	const light **rows = self->window;
 	light before = {-1, -1, -1, -1};
 	uint32_t pixel = 0;
 
+	if (y)
+		memcpy(out, out - self->to->stride, (size_t)width * channels);
+	if (y && self->newest_change <= same)
+		return;
 	for (unsigned i = 0; i < window->count; i++)
-		rows[i] = row_at(self, window->first + i);
+		rows[i] = *slot_of(self, window->first + i);
 	for (unsigned x = 0; x < width; x++, out += channels) {
+		if (y && self->since[x] <= same)
+			continue;
 		light sum = rows[0][x] * window->weights[0];
 
 		for (unsigned i = 1; i < window->count; i++)
@@ -254,13 +317,18 @@ static bool scaler_init(struct scaler *self)
 	if (!axis_init(&self->across, from->width, to->width) ||
 	    !axis_init(&self->down, from->height, to->height))
 		return false;
+	self->ratio = (double)from->width / to->width;
 	self->row = calloc(from->width, sizeof *self->row);
+	self->before = calloc(from->width, sizeof *self->before);
 	self->run = calloc(from->width, sizeof *self->run);
 	self->rows = aligned_alloc(sizeof(light), (size_t)self->down.longest *
 						      to->width * sizeof(light));
+	self->since = calloc(to->width, sizeof *self->since);
+	self->row_at = calloc(self->down.longest, sizeof *self->row_at);
 	self->window = calloc(self->down.longest, sizeof *self->window);
 	fill_tables(self);
-	return self->row && self->run && self->rows && self->window;
+	return self->row && self->before && self->run && self->since && self->rows &&
+	       self->row_at && self->window;
 }
 
 static void scaler_finish(struct scaler *self)
@@ -270,7 +338,10 @@ static void scaler_finish(struct scaler *self)
 	free(self->down.windows);
 	free(self->down.weights);
 	free(self->row);
+	free(self->before);
 	free(self->run);
+	free(self->since);
+	free(self->row_at);
 	free(self->rows);
 	free(self->window);
 	free(self);
@@ -289,7 +360,7 @@ bool scale_down(const struct pixels *from, struct pixels *to)
 		const struct window *window = &self->down.windows[y];
 
 		while (self->rows_done < window->first + window->count)
-			scale_row(self, self->rows_done++);
+			scale_row(self);
 		finish_row(self, y);
 	}
 	scaler_finish(self);

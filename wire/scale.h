@@ -1,7 +1,7 @@
 /*
  * scale - pixels made smaller in linear light, with colours weighted by their opacity.
- * The filter is Mitchell and Netravali's.  Charts are mostly of one colour, so runs of
- * equal pixels cost next to nothing.
+ * The filter is Mitchell and Netravali's.  Charts are mostly of one colour: runs of
+ * equal pixels cost little, and what looks like the row above costs next to nothing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,10 +10,7 @@
 
 #include <stdbool.h>
 
-struct pixels {              /* 8 bits a channel of sRGB, rows without gaps */
-	unsigned char *data; /* owned */
-	unsigned width, height, channels; /* 1 gray, 2 with alpha, 3 RGB, 4 RGBA */
-};
+#include "wire/pixels.h"
 
 /* Fills to->data from a picture that is at least as large and has as many channels, or
  * alpha besides.  False when there is no memory. */

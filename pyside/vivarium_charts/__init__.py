@@ -37,7 +37,9 @@ def __getattr__(name: str) -> Any:
     """Pandas and matplotlib are imported with the first chart, not with this package."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{HOMES.get(name, 'kinds')}", __name__), name)
+    found = getattr(import_module(f".{HOMES.get(name, 'kinds')}", __name__), name)
+    found.__module__ = __name__  # where footers say that it is from
+    return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:

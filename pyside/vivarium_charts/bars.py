@@ -7,16 +7,20 @@ import math
 from typing import Any
 
 import numpy as np
+from matplotlib.collections import PolyCollection
 
 from . import axes as ticks
 from . import dress
 from .dress import Words
+from .errors import ChartError
 from .lettering import in_one_line, wrapped
 from .plan import Line, Numbers, Plan, X, labels, what_of
 
 GROUP = 0.8  # of the room of a row
 MANY_DATES = 40  # from here on dates are an axis, not names
 MANY = 100  # bars so thin that whole pixels would make them uneven
+PIECES = 1000  # bars that matplotlib draws one by one; each takes it half a millisecond
+MOST_SERIES = 200  # side by side
 FEW = 3  # rows
 EDGES_IN = 1.2  # above and below lying bars
 BAR_IN, HIGHEST_IN = 0.16, 11.0  # least height of a lying bar, most of a chart
@@ -29,6 +33,9 @@ def draw_bars(plan: Plan, words: Words, horizontal: bool | None, scale: str) -> 
         dress.say_empty(axes)
         dress.name_all(axes, words, 0)
         return figure
+    if len(plan.lines) > MOST_SERIES:
+        count = f"{len(plan.lines):,} columns"
+        raise ChartError(f"{count} cannot stand side by side; name some as y, or turn the table")
     continuous = plan.x.kind == "dates" and len(plan.x.at) > MANY_DATES and not horizontal
     names = () if continuous else row_names(plan.x)
     if horizontal is None:
@@ -57,10 +64,7 @@ def standing(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> An
     figure, axes = dress.new_axes()
     places = np.arange(len(names), dtype=float) if names else plan.x.at
     each = 1.0 if names else date_step(plan.x.at)
-    handles = [
-        axes.bar(places + offset, line.values, width, color=colour, snap=len(places) < MANY)
-        for line, offset, width, colour in groups(plan.lines, each)
-    ]
+    handles = draw_groups(axes, plan.lines, places, each, upright=True)
     if names:
         axes.set_xlim(*limits(len(names)))
         ticks.name_axis(axes.xaxis, places, names, room_of_names(len(names)))
@@ -83,10 +87,7 @@ def lying(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> Any:
         (0.1, EDGES_IN / 2 / height, dress.ACROSS_IN / dress.WIDTH_IN, 1 - EDGES_IN / height)
     )
     places = np.arange(len(texts), dtype=float)
-    handles = [
-        axes.barh(places + offset, line.values, width, color=colour)
-        for line, offset, width, colour in groups(plan.lines, 1.0)
-    ]
+    handles = draw_groups(axes, plan.lines, places, 1.0, upright=False)
     axes.set_ylim(*reversed(limits(len(texts))))  # the first row on top
     ticks.beside_axis(axes.yaxis, places, texts, height - EDGES_IN)
     finish(axes, plan.lines, scale, axes.xaxis)
@@ -94,6 +95,37 @@ def lying(plan: Plan, words: Words, names: tuple[str, ...], scale: str) -> Any:
     dress.name_all(axes, turned, dress.add_legend(axes, handles, labels(plan.lines)))
     ticks.tilt_if_crowded(figure, axes.xaxis)
     return figure
+
+
+def draw_groups(
+    axes: Any, lines: list[Line], places: Numbers, each: float, upright: bool
+) -> list[Any]:
+    """What the legend shows of each series."""
+    drawn = []
+    for line, offset, width, colour in groups(lines, each):
+        at = places + offset
+        if len(lines) * len(places) > PIECES:
+            bars = corners(at, line.values, width, upright)
+            drawn.append(PolyCollection(bars, facecolors=[colour], linewidths=0))
+            axes.add_collection(drawn[-1])
+            axes.autoscale_view()
+        elif upright:
+            snap = len(places) < MANY
+            drawn.append(axes.bar(at, line.values, width, color=colour, snap=snap))
+        else:
+            drawn.append(axes.barh(at, line.values, width, color=colour))
+    return drawn
+
+
+def corners(at: Numbers, values: Numbers, width: float, upright: bool) -> Any:
+    """Of all bars that there are."""
+    there = np.isfinite(at) & np.isfinite(values)
+    at, values = at[there], values[there]
+    low, high, none = at - width / 2, at + width / 2, np.zeros(len(at))
+    points = [(low, none), (low, values), (high, values), (high, none)]
+    if not upright:
+        points = [(value, place) for place, value in points]
+    return np.stack([np.column_stack(point) for point in points], axis=1)
 
 
 def height_of(texts: list[str], lines: list[Line]) -> float:

@@ -118,11 +118,16 @@ def is_nothing(value: object) -> bool:
         return False
     if value is None or value is pd.NA or value is pd.NaT:
         return True
-    return isinstance(value, (numbers.Real, Decimal)) and math.isnan(value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, numbers.Real) and bool(value != value)  # noqa: PLR0124
 
 
 def as_float(value: Any) -> float:
-    return float(value) if is_plain_number(value) else math.nan
+    try:
+        return float(value) if is_plain_number(value) else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def whole_if_whole(values: list[float]) -> list[int] | list[float]:

@@ -37,7 +37,9 @@ def no_such_column(name: object, there_are: list[str]) -> ChartError:
 
 def listed(names: list[str]) -> str:
     more = len(names) - LISTED
-    return ", ".join(names[:LISTED]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(name or "(no name)" for name in names[:LISTED]) + (
+        f" and {more} more" if more > 0 else ""
+    )
 
 
 def label_of(name: Hashable) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from matplotlib.collections import LineCollection
 
 from . import axes as ticks
 from . import dress
@@ -16,54 +17,41 @@ from .errors import ChartError, in_a_sentence
 from .plan import Line, Numbers, Plan, X, labels, make_plan, shared_places, sorted_by_x, what_of
 from .saving import save
 
+GREY_LOOK = {"color": dress.GREY, "linestyle": "-", "linewidth": 0.8, "zorder": 1.5}
 MARKED = 26  # points of a line that each get a dot
+HOST = 200  # lines, of which the grey ones are drawn in one piece, not one by one
 THIN = 500  # points of a line that is drawn finer
 
 
-@in_a_sentence
-def line_chart(
-    data: Any,
-    x: Any = None,
-    y: Any = None,
-    *,
-    title: str | None = None,
-    xlabel: str | None = None,
-    ylabel: str | None = None,
-    xscale: str | None = None,
-    yscale: str | None = None,
-    logx: bool = False,
-    logy: bool = False,
-    filename: str | None = None,
-) -> str:
-    """Draw lines over x; returns the name of the PNG file, which is shown with the result.
+Draw = Callable[[Any, X, list[Line]], list[Any]]
 
-    x: a column, by default the index.  y: one column or a list, by default all with numbers.
-    Scales: "linear", "log", "symlog".
+
+def over_x(name: str, doc: str, draw: Draw, arrange: Callable[[Plan], Plan]) -> Callable[..., str]:
+    """The charts whose rows have a place on an axis take the same, and are told apart by how
+    they draw it.
     """
-    plan = sorted_by_x(placed(make_plan(data, x, y)))
-    scales = scale_pair(xscale, yscale, logx, logy)
-    return chart(plan, words(plan, title, xlabel, ylabel), scales, draw_lines, filename)
 
+    def draw_chart(
+        data: Any,
+        x: Any = None,
+        y: Any = None,
+        *,
+        title: str | None = None,
+        xlabel: str | None = None,
+        ylabel: str | None = None,
+        xscale: str | None = None,
+        yscale: str | None = None,
+        logx: bool = False,
+        logy: bool = False,
+        filename: str | None = None,
+    ) -> str:
+        plan = arrange(placed(make_plan(data, x, y)))
+        scales = scale_pair(xscale, yscale, logx, logy)
+        return chart(plan, words(plan, title, xlabel, ylabel), scales, draw, filename)
 
-@in_a_sentence
-def scatter_chart(
-    data: Any,
-    x: Any = None,
-    y: Any = None,
-    *,
-    title: str | None = None,
-    xlabel: str | None = None,
-    ylabel: str | None = None,
-    xscale: str | None = None,
-    yscale: str | None = None,
-    logx: bool = False,
-    logy: bool = False,
-    filename: str | None = None,
-) -> str:
-    """Draw points; see line_chart."""
-    plan = placed(make_plan(data, x, y))
-    scales = scale_pair(xscale, yscale, logx, logy)
-    return chart(plan, words(plan, title, xlabel, ylabel), scales, draw_points, filename)
+    draw_chart.__name__ = draw_chart.__qualname__ = name
+    draw_chart.__doc__ = doc
+    return in_a_sentence(draw_chart)
 
 
 @in_a_sentence
@@ -122,7 +110,7 @@ def chart(
     plan: Plan,
     named: Words,
     scales: tuple[str, str],
-    draw: Callable[[Any, X, list[Line]], list[Any]],
+    draw: Draw,
     filename: str | None,
 ) -> str:
     with dress.dressed(texts_of(plan, named)):
@@ -140,7 +128,7 @@ def draw_over_x(
     plan: Plan,
     named: Words,
     scales: tuple[str, str],
-    draw: Callable[[Any, X, list[Line]], list[Any]],
+    draw: Draw,
 ) -> None:
     what = what_of(plan.lines)
     ticks.set_scale(axes.yaxis, scales[1], ticks.all_values(plan.lines), what)
@@ -188,15 +176,36 @@ def looks(lines: list[Line]) -> list[dict[str, Any]]:
     chosen = sorted(picked(lines))
     if len(chosen) == len(lines):
         return [dress.look_of(at) for at in chosen]
-    grey = {"color": dress.GREY, "linestyle": "-", "linewidth": 0.8, "zorder": 1.5}
-    return [dress.look_of(chosen.index(at)) if at in chosen else grey for at in range(len(lines))]
+    return [
+        dress.look_of(chosen.index(at)) if at in chosen else GREY_LOOK for at in range(len(lines))
+    ]
 
 
 def draw_lines(axes: Any, x: X, lines: list[Line]) -> list[Any]:
+    host = draw_host(axes, x, lines) if len(lines) > HOST else None
     return [
-        draw_line(axes, x.at, line.values, look)
+        host
+        if host is not None and look["color"] == dress.GREY
+        else draw_line(axes, x.at, line.values, look)
         for line, look in zip(lines, looks(lines), strict=True)
     ]
+
+
+def grey_values(lines: list[Line]) -> Numbers:
+    chosen = picked(lines)
+    return np.array([line.values for at, line in enumerate(lines) if at not in chosen])
+
+
+def draw_host(axes: Any, x: X, lines: list[Line]) -> Any:
+    """All grey lines; one that has gaps is joined over them."""
+    pieces = []
+    for values in grey_values(lines):
+        there = ~np.isnan(values)
+        pieces.append(np.column_stack([x.at[there], values[there]]))
+    host = LineCollection(pieces, colors=dress.GREY, linewidths=0.8, zorder=1.5)
+    axes.add_collection(host)
+    axes.autoscale_view()
+    return host
 
 
 def draw_line(axes: Any, at: Numbers, values: Numbers, look: dict[str, Any]) -> Any:
@@ -224,15 +233,37 @@ def draw_line(axes: Any, at: Numbers, values: Numbers, look: dict[str, Any]) -> 
 def draw_points(axes: Any, x: X, lines: list[Line]) -> list[Any]:
     count = len(x.at) * len(lines)
     size, alpha = (34, 0.8) if count <= 200 else (16, 0.6) if count <= 2000 else (6, 0.4)
-    return [
-        axes.scatter(
-            x.at,
-            line.values,
-            s=size,
-            alpha=alpha,
-            color=look["color"],
-            linewidths=0,
-            zorder=look.get("zorder", 2),
+
+    def points(at: Numbers, values: Numbers, look: dict[str, Any]) -> Any:
+        order = look.get("zorder", 2)
+        return axes.scatter(
+            at, values, s=size, alpha=alpha, color=look["color"], linewidths=0, zorder=order
         )
+
+    host = None
+    if len(lines) > HOST:
+        grey = grey_values(lines)
+        host = points(np.tile(x.at, len(grey)), grey.ravel(), GREY_LOOK)
+    return [
+        host
+        if host is not None and look["color"] == dress.GREY
+        else points(x.at, line.values, look)
         for line, look in zip(lines, looks(lines), strict=True)
     ]
+
+
+def as_it_is(plan: Plan) -> Plan:
+    return plan
+
+
+line_chart = over_x(
+    "line_chart",
+    """Draw lines over x; returns the name of the PNG file, which is shown with the result.
+
+    x: a column, by default the index.  y: one column or a list, by default all with numbers.
+    Scales: "linear", "log", "symlog".
+    """,
+    draw_lines,
+    sorted_by_x,
+)
+scatter_chart = over_x("scatter_chart", "Draw points; see line_chart.", draw_points, as_it_is)

@@ -18,6 +18,7 @@ from .tables import Column, Table, as_table, pick_x, pick_y
 
 Numbers = np.ndarray[Any, Any]
 GONE = "(none)"  # the name of a row without one
+LARGEST = 1e300  # what matplotlib can still reckon with
 
 
 @dataclass
@@ -98,7 +99,9 @@ def read_numbers(column: Column, asked: bool) -> tuple[Numbers | None, list[str]
     if pd.api.types.is_complex_dtype(values.dtype):
         return None, []
     found = values.to_numpy(dtype=float, na_value=np.nan)
-    return np.where(np.isfinite(found), found, np.nan), lost
+    far = np.abs(found) > LARGEST
+    lost += [f"{value:g} (too large)" for value in found[far]]
+    return np.where(far, np.nan, found), lost
 
 
 def is_text(value: object) -> bool:
@@ -140,7 +143,8 @@ def named_line(table: Table, at: int) -> Line:
 def say_lost(column: Column, lost: list[str]) -> None:
     if lost:
         what = "1 value" if len(lost) == 1 else f"{len(lost)} values"
-        note(f"left out {what} of {column.label!r}, no numbers: {quoted(dict.fromkeys(lost))}")
+        whose = repr(column.label) if column.label else "y"
+        note(f"left out {what} of {whose}, no numbers: {quoted(dict.fromkeys(lost))}")
 
 
 def as_x(column: Column | None, rows: int, exact: bool) -> X:

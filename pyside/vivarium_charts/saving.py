@@ -12,6 +12,8 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+from .errors import ChartError
+
 MOST_BYTES = 60  # of a name made from a title
 WATCHED_DEPTH = 32  # directories below the workspace that are scanned
 
@@ -22,7 +24,12 @@ def save(figure: Any, title: str, filename: str | None) -> str:
     figure.savefig(
         picture, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None}
     )
-    path = write_new(Path(filename or name_from(title)), picture.getvalue())
+    wanted = filename or name_from(title)
+    try:
+        path = write_new(Path(wanted), picture.getvalue())
+    except (OSError, ValueError) as error:  # a ValueError: the name has a NUL
+        why = getattr(error, "strerror", None) or error
+        raise ChartError(f"the picture cannot be written as {wanted!r}: {why}") from None
     if not is_watched(Path.cwd() / path):
         show(picture.getvalue())
     return str(path)

@@ -112,7 +112,10 @@ def from_list(data: list[Any]) -> pd.DataFrame | pd.Series:
 
 
 def as_column(cells: Any) -> pd.Series:
-    return pd.Series(cells, dtype=None if len(cells) else float)
+    try:
+        return pd.Series(cells, dtype=None if len(cells) else float)
+    except OverflowError:  # pandas before 2, of an int that no float can hold
+        return pd.Series(cells, dtype=object)
 
 
 def as_table(data: Any) -> Table:

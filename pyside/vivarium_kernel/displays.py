@@ -46,7 +46,7 @@ class Displays(DisplayFormatter):
         library = plots.library_of(type(obj))
         if library:
             return plots.bundle(library, obj, self.keeper), {}
-        with self.figures.shown(obj) as saved:
+        with self.figures.shown(obj) as saved, self.figures.sized(obj):
             data, metadata = super().format(obj, include=include, exclude=exclude)
         if saved:
             metadata["vivarium"] = {"saved": saved}
@@ -85,8 +85,14 @@ def install(shell: Any, home: str) -> Keeper:
     # Pillow's own fails for some kinds of picture, and makes a JPEG beside the PNG.
     formatter.formatters[PNG].for_type_by_name("PIL.Image", "Image", to_png)
     formatter.formatters["image/jpeg"].for_type_by_name("PIL.Image", "Image", nothing)
+    after.do("PIL.ImageShow", show_pictures_here)
     plots.install(keeper, after)
     return keeper
+
+
+def show_pictures_here(image_show: Any) -> None:
+    """Image.show() would take xdg-open, where the machine has it, which has no screen here."""
+    image_show.register(image_show.IPythonViewer, 0)
 
 
 def nothing(_picture: Any) -> None:
@@ -153,7 +159,9 @@ def text(data: Bundle, keeper: Keeper) -> Bundle:
     if "application/json" in data:
         return {PLAIN: json.dumps(data["application/json"], indent=2, ensure_ascii=False)}
     if "text/html" in data:
-        return {PLAIN: page(str(data["text/html"]), keeper)}
+        words = page(str(data["text/html"]), keeper)
+        # One without words says less than the object's name, unless HTML is all it is.
+        return {PLAIN: words} if words or "<IPython." in str(data.get(PLAIN)) else {}
     if "application/javascript" in data:
         return {PLAIN: "(JavaScript, which nothing runs here)"}
     if PLAIN in data or not data:

@@ -16,6 +16,8 @@ from weakref import WeakKeyDictionary
 
 from .keeping import Keeper
 
+MOST_PIXELS = 4096  # of a side; answers hold less, and the image helper takes twice as many
+
 
 class Figures:
     """Knows which PNG in the workspace shows a figure as it is."""
@@ -63,6 +65,21 @@ class Figures:
                 callback(figure, value)
 
         figure.stale_callback = changed
+
+    @contextmanager
+    def sized(self, obj: Any) -> Iterator[None]:
+        """Around drawing it for a chat: one with too many pixels would not be shown at all."""
+        is_figure = type(obj).__module__.startswith("matplotlib.figure")
+        side = max(obj.get_size_inches()) * obj.dpi if is_figure else 0
+        if side <= MOST_PIXELS:
+            yield
+            return
+        dpi = obj.dpi
+        obj.dpi = max(dpi * MOST_PIXELS / side, 1)
+        try:
+            yield
+        finally:
+            obj.dpi = dpi
 
     @contextmanager
     def shown(self, obj: Any) -> Iterator[str]:

@@ -5,10 +5,13 @@ else a page in the workspace and a sentence.
 """
 
 import os
+import shlex
 import shutil
 import sys
+import tempfile
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -19,7 +22,14 @@ from .keeping import Keeper
 
 PLOTLY_JSON = "application/vnd.plotly.v1+json"
 SCALE = 2  # pixels of a picture for one of the page
-CHROMES = ("google-chrome", "google-chrome-stable", "chrome", "chromium", "chromium-browser")
+CHROMES = (
+    "/usr/lib/chromium/chromium",  # Debian's; its script in /usr/bin reads files of /etc
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "chromium",
+    "chromium-browser",
+)
 
 
 def library_of(kind: type) -> str:
@@ -35,10 +45,32 @@ def plotly_png(figure: Any) -> bytes:
     """By kaleido, which starts Chrome; its first version brought its own."""
     if find_spec("kaleido") is None:
         raise RuntimeError("the package kaleido is not installed")
-    own = find_spec("choreographer") is None
-    if not own and not os.environ.get("BROWSER_PATH") and not any(map(shutil.which, CHROMES)):
+    if find_spec("choreographer") is None:
+        return bytes(figure.to_image("png", scale=SCALE))
+    chrome = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, CHROMES)), None)
+    if chrome is None:
         raise RuntimeError("kaleido needs Chrome or Chromium, which is not installed")
-    return bytes(figure.to_image("png", scale=SCALE))
+    with browser_path(chrome):
+        return bytes(figure.to_image("png", scale=SCALE))
+
+
+@contextmanager
+def browser_path(chrome: str) -> Iterator[None]:
+    """Has kaleido start Chrome without the process that forks others: it makes namespaces,
+    which the walls around a kernel do not let it.
+    """
+    before = os.environ.get("BROWSER_PATH")
+    with tempfile.TemporaryDirectory(prefix="chrome-") as room:
+        path = os.path.join(room, "chrome")
+        with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o700)) as file:
+            file.write(f'#!/bin/sh\nexec {shlex.quote(chrome)} --no-zygote "$@"\n')
+        os.environ["BROWSER_PATH"] = path
+        try:
+            yield
+        finally:
+            del os.environ["BROWSER_PATH"]
+            if before is not None:
+                os.environ["BROWSER_PATH"] = before
 
 
 def plotly_page(figure: Any) -> str:

@@ -13,6 +13,7 @@ from . import draw_svg
 from .draw_svg import DRAWERS
 
 DRAW_S = 20
+SIDE_MAX = 8192  # pixels; the daemon's image helper takes no more
 
 
 class NoPicture(Exception):
@@ -35,8 +36,12 @@ def from_pixels(data: bytes) -> bytes:
 def to_png(image: Any) -> bytes:
     plain = {"1", "L", "LA", "P", "RGB", "RGBA", "I;16"}
     profile = image.info.get("icc_profile")
-    if image.mode not in plain:
+    too_large = max(image.size) > SIDE_MAX
+    if image.mode not in plain or (too_large and image.mode == "P"):
         image = image.convert("RGBA" if image.mode in ("PA", "La", "RGBa") else "RGB")
+    if too_large:
+        image = image.copy()
+        image.thumbnail((SIDE_MAX, SIDE_MAX))
     file = io.BytesIO()
     image.save(file, "PNG", compress_level=1, icc_profile=profile if image.mode == "RGB" else None)
     return file.getvalue()

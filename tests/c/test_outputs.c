@@ -121,12 +121,13 @@ CASE(a_picture_replaces_its_text)
 	check_out("");
 }
 
-CASE(what_is_no_base64_is_dropped_and_counted)
+CASE(what_is_no_base64_is_an_empty_picture)
 {
 	broadcast("display_data", "{\"data\":{\"image/png\":\"!!!\"}}");
 	broadcast("display_data", "{\"data\":{\"image/png\":7}}");
-	assert_int_equal(outputs.display_count, 0);
-	assert_int_equal(outputs.displays_dropped, 1);
+	assert_int_equal(outputs.display_count, 1);
+	assert_int_equal(outputs.displays[0].size, 0);
+	assert_int_equal(outputs.displays_dropped, 0);
 }
 
 CASE(pictures_over_the_limit_are_counted)
@@ -289,7 +290,7 @@ CASE(messages_of_the_wrong_shape_do_no_harm)
 
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 RUN(EACH(streams_and_displays_keep_their_order), EACH(a_picture_replaces_its_text),
-    EACH(what_is_no_base64_is_dropped_and_counted),
+    EACH(what_is_no_base64_is_an_empty_picture),
     EACH(pictures_over_the_limit_are_counted),
     EACH(an_error_comes_from_the_reply_if_the_broadcast_is_late),
     EACH(busy_idle_and_aborted_are_noted),

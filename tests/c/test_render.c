@@ -8,7 +8,7 @@ static struct files_list wrote;
 static struct files_scan files;
 static struct outcome outcome;
 static const struct render_options newest = {
-    .revision = MCP_2025_11_25, .footer = true, .preface = ""};
+    .revision = MCP_2025_11_25, .footer = true, .workspace = "default", .preface = ""};
 
 static int set_up(void **state)
 {
@@ -110,8 +110,10 @@ CASE(system_exit_is_no_traceback)
 
 CASE(older_revisions_get_no_structure)
 {
-	const struct render_options old = {
-	    .revision = MCP_2025_03_26, .footer = false, .preface = "Lowered.\n"};
+	const struct render_options old = {.revision = MCP_2025_03_26,
+					   .footer = false,
+					   .workspace = "default",
+					   .preface = "Lowered.\n"};
 	json_auto_t *result = render_outcome(&outcome, &old);
 
 	assert_null(json_object_get(result, "structuredContent"));

@@ -7,19 +7,20 @@
 
 static void check(const char *path, const char *uri)
 {
-	owned(buf_finish) struct buf made = {0}, back = {0};
+	owned(buf_finish) struct buf made = {0}, branch = {0}, back = {0};
 
-	uri_of_path(&made, path);
+	uri_of_path(&made, "ann", path);
 	assert_string_equal(buf_str(&made), uri);
-	assert_true(uri_to_path(&back, buf_str(&made), made.size));
+	assert_true(uri_to_path(&branch, &back, buf_str(&made), made.size));
+	assert_int_equal(branch.size, 0);
 	assert_string_equal(buf_str(&back), path);
 }
 
 static void check_read(const char *uri, const char *path)
 {
-	owned(buf_finish) struct buf out = {0};
+	owned(buf_finish) struct buf branch = {0}, out = {0};
 
-	assert_true(uri_to_path(&out, uri, strlen(uri)));
+	assert_true(uri_to_path(&branch, &out, uri, strlen(uri)));
 	assert_string_equal(buf_str(&out), path);
 }
 
@@ -41,11 +42,22 @@ CASE(what_clients_write_is_read)
 	check_read("workspace:////etc/passwd", "/etc/passwd");
 }
 
+CASE(a_branch_is_the_authority)
+{
+	owned(buf_finish) struct buf made = {0}, branch = {0}, back = {0};
+
+	uri_of_path(&made, "ann@Try-1.b", "d/a b");
+	assert_string_equal(buf_str(&made), "workspace://Try-1.b/d/a%20b");
+	assert_true(uri_to_path(&branch, &back, buf_str(&made), made.size));
+	assert_string_equal(buf_str(&branch), "Try-1.b");
+	assert_string_equal(buf_str(&back), "d/a b");
+}
+
 CASE(a_nul_is_part_of_the_path)
 {
-	owned(buf_finish) struct buf out = {0};
+	owned(buf_finish) struct buf branch = {0}, out = {0};
 
-	assert_true(uri_to_path(&out, "workspace:///a%00b", 18));
+	assert_true(uri_to_path(&branch, &out, "workspace:///a%00b", 18));
 	assert_int_equal(out.size, 3);
 	assert_memory_equal(out.data, "a\0b", 3);
 }
@@ -57,7 +69,12 @@ CASE(what_is_none_of_ours_is_refused)
 	    "a.txt",
 	    "workspace:",
 	    "workspace://",
-	    "workspace://host/a",
+	    "workspace://host",
+	    "workspace://.host/a",
+	    "workspace://a%20b/c",
+	    "workspace://a@b/c",
+	    "workspace://a:80/c",
+	    "workspace://123456789012345678901234567890123/c",
 	    "file:///etc/passwd",
 	    "Workspace:///a",
 	    " workspace:///a",
@@ -70,14 +87,15 @@ CASE(what_is_none_of_ours_is_refused)
 	};
 
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-		owned(buf_finish) struct buf out = {0};
+		owned(buf_finish) struct buf branch = {0}, out = {0};
 
-		if (uri_to_path(&out, wrong[i], strlen(wrong[i])))
+		if (uri_to_path(&branch, &out, wrong[i], strlen(wrong[i])))
 			fail_msg("%s is taken", wrong[i]);
 	}
 }
 
 RUN(cmocka_unit_test(a_path_comes_back_as_it_was),
     cmocka_unit_test(what_clients_write_is_read),
+    cmocka_unit_test(a_branch_is_the_authority),
     cmocka_unit_test(a_nul_is_part_of_the_path),
     cmocka_unit_test(what_is_none_of_ours_is_refused))

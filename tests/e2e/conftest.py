@@ -20,6 +20,7 @@ PYTHONS = {
     "ipykernel-6": Path("/usr/bin/python3"),
     "ipykernel-7": REPO / ".venv" / "bin" / "python",
 }
+PLOTS = REPO / ".venv-plots" / "bin" / "python"  # has what the extra `plots` lists
 FAKE = Path(__file__).with_name("fake_kernel.py")
 
 type_of_start = Callable[..., Daemon]
@@ -44,6 +45,12 @@ def require_python(name: str) -> Path:
     if ipykernel_of(python).partition(".")[0] != name.rpartition("-")[2]:
         pytest.skip(f"{python} has no {name}")
     return python
+
+
+def require_plots() -> Path:
+    if not PLOTS.exists():
+        pytest.skip(f"there is no {PLOTS}; `make test` makes it where PyPI can be reached")
+    return PLOTS
 
 
 def any_python() -> Path:

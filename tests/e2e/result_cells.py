@@ -12,6 +12,10 @@ from dataclasses import dataclass
 Size = tuple[int, int]
 
 
+# What only the environment of the extra `plots` has: cells that need any run there alone.
+PLOTS = {"altair", "bokeh", "plotly", "polars", "seaborn", "sklearn", "sympy", "tqdm"}
+
+
 @dataclass(frozen=True)
 class Cell:
     code: str
@@ -177,6 +181,13 @@ TEXTS = [
     rich("HTML('<style>b{}</style><script>var a = 1</script>seen')", "Out: seen", lacks=("var a",)),
     rich("HTML('<pre>  a\\n    b</pre>')", "Out:\n  a\n    b"),
     rich("HTML('line<br>break<hr>')", "Out:\nline\nbreak\n---"),
+    rich("HTML('<style>b{}</style>')"),
+    Cell(
+        "class Bold:\n    def _repr_html_(self): return '<b></b>'\nBold()",
+        None,
+        has=("Out: <__main__.Bold at",),
+    ),
+    rich("display({'image/png': '!'}, raw=True)", "Picture 1 is not shown: not a PNG file."),
     rich(
         'HTML(\'<img alt="a cat" src="data:image/png;base64,AAAA">\')',
         "Out: [image: a cat]",
@@ -300,6 +311,15 @@ FRAMES = [
 FIGURES = [
     figure("", SHOWN, footer="fig Figure"),
     figure("plt.show()", SHOWN),
+    figure(
+        "plt.close(); plt.figure(figsize=(200, 100), dpi=100); plt.plot([1]); plt.show()",
+        (1280, 640),
+    ),
+    figure(
+        "plt.close(); big = plt.figure(figsize=(100, 200)); plt.plot([1]); display(big); plt.close(); big.dpi",
+        (640, 1280),
+        text="Out: 100.0",
+    ),
     figure("fig", SHOWN),
     figure("plt.close()"),
     figure("plt.figure(figsize=(2, 2), dpi=100); plt.plot([1]);", SHOWN, (200, 200)),
@@ -360,6 +380,11 @@ PICTURES = [
     pillow("PI.new('RGB', (60, 40), 'red')", (60, 40)),
     pillow("im = PI.new('L', (9, 8))", footer="im Image 9x8 L"),
     pillow("PI.new('RGBA', (6, 4)).show()", (6, 4)),
+    pillow("PI.new('P', (9000, 100))", (1280, 14)),
+    pillow(
+        "from PIL import ImageShow; type(ImageShow._viewers[0]).__name__",
+        text="Out: 'IPythonViewer'",
+    ),
     pillow("PI.new('CMYK', (61, 40))", (61, 40)),
     pillow("PI.new('1', (62, 40))", (62, 40)),
     pillow("PI.new('P', (63, 40))", (63, 40)),
@@ -436,6 +461,9 @@ def stand_in(code: str, text: str | None, *images: Size, footer: str = "") -> Ce
     return Cell(STAND_IN + code, text, images=images, footer=footer)
 
 
+# Kaleido starts it.
+NO_CHROME = "import vivarium_kernel.plots as vp; vp.CHROMES = ()\n"
+
 # Objects with the forms of what cannot be had everywhere, then the real ones.
 CHARTS = [
     stand_in(
@@ -448,7 +476,14 @@ CHARTS = [
         None,
     ),
     Cell(
-        "import plotly.graph_objects as go; pfig = go.Figure(go.Scatter(y=[1, 2])); pfig",
+        "import os, subprocess, vivarium_kernel.plots as vp\nwith vp.browser_path('/bin/echo'):\n"
+        "    said = subprocess.check_output([os.environ['BROWSER_PATH'], 'a b'], text=True)\n"
+        "said, 'BROWSER_PATH' in os.environ",
+        r"Out: ('--no-zygote a b\n', False)",
+    ),
+    Cell(
+        NO_CHROME
+        + "import plotly.graph_objects as go; pfig = go.Figure(go.Scatter(y=[1, 2])); pfig",
         None,
         has=(
             "Out: Figure of plotly: no picture (kaleido needs Chrome",
@@ -458,13 +493,13 @@ CHARTS = [
         needs=("plotly", "kaleido"),
     ),
     Cell(
-        "import plotly.express as px; px.bar(x=['a'], y=[1]).show()",
+        NO_CHROME + "import plotly.express as px; px.bar(x=['a'], y=[1]).show()",
         None,
         has=("the interactive page is chart-N.html",),
         needs=("plotly",),
     ),
     Cell(
-        "import plotly.io as pio, plotly.graph_objects as go; pio.show(go.Figure())",
+        NO_CHROME + "import plotly.io as pio, plotly.graph_objects as go; pio.show(go.Figure())",
         None,
         has=("the interactive page is chart-N.html",),
         needs=("plotly",),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import type_of_start
-from harness import Client, Daemon, is_alive, wait_until
+from harness import Client, Daemon, RpcError, is_alive, wait_until
 
 TOOLS = {
     "VIVARIUM_TOOLS": "run_python,undo,restore,history,branch,list_files,read_text_file",
@@ -50,6 +50,33 @@ def test_a_branch_has_variables_and_files_and_both_go_on(client: Client) -> None
     assert files_of(client, branch="try") == ["a.txt", "new.txt"]
     read = client.call("read_text_file", path="a.txt", branch="try")
     assert read.text.startswith("one")
+
+
+def test_the_files_of_a_branch_are_resources_of_its_name(client: Client) -> None:
+    client.run("open('a b.txt', 'w').write('one')")
+    client.call("branch", name="Try")
+    (file,) = client.run("open('a b.txt', 'w').write('other')", branch="Try").data["files"]
+    assert file == {"path": "a b.txt", "size": 5, "uri": "workspace://Try/a%20b.txt"}
+    (listed,) = client.call("list_files", branch="Try").data["files"]
+    assert listed["uri"] == file["uri"]
+
+    def read(uri: str) -> str:
+        (item,) = client.request("resources/read", {"uri": uri})["contents"]
+        return str(item["text"])
+
+    assert read(file["uri"]) == "other"
+    assert read("workspace:///a%20b.txt") == "one"
+    templates = client.request("resources/templates/list")["resourceTemplates"]
+    assert templates[1]["uriTemplate"] == "workspace://{branch}/{+path}"
+    with pytest.raises(RpcError, match="no branch 'try'; branches: Try"):
+        read("workspace://try/a%20b.txt")
+
+
+def test_where_no_branch_is_offered_none_has_resources(start: type_of_start) -> None:
+    client = start().client()
+    assert len(client.request("resources/templates/list")["resourceTemplates"]) == 1
+    with pytest.raises(RpcError, match="no resource has this URI"):
+        client.request("resources/read", {"uri": "workspace://Try/a"})
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PYTHONS, require_python
+from conftest import PYTHONS, require_plots, require_python
 from harness import REPO, Daemon, png_size
 from kernel_process import KernelProcess
 
@@ -78,8 +79,13 @@ Look = dict[str, Any]
 def kernel(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KernelProcess]:
-    python = require_python(request.param)
-    with KernelProcess(str(python), tmp_path_factory.mktemp("charts")) as started:
+    with charting(require_python(request.param), tmp_path_factory.mktemp("charts")) as started:
+        yield started
+
+
+@contextmanager
+def charting(python: Path, place: Path) -> Iterator[KernelProcess]:
+    with KernelProcess(str(python), place) as started:
         result = started.run(PRELUDE)
         assert result.status == "ok", result.reply
         yield started
@@ -168,17 +174,66 @@ def test_what_a_chart_is_drawn_from(kernel: KernelProcess, data: str) -> None:
     assert look(kernel, f"line_chart({data})")["lines"] == [[1, 2, 3]]
 
 
-def test_polars(kernel: KernelProcess) -> None:
-    """Where it is installed; pyarrow is not needed."""
-    if kernel.run("import polars as pl").error:
-        pytest.skip("this interpreter has no polars")
-    setup = "df = pl.DataFrame({'d': ['2020-01', '2020-02'], 'v': ['1', 'NA'], 'w': [5, 6]})"
+def test_polars(tmp_path: Path) -> None:
+    """Without pyarrow."""
+    with charting(require_plots(), tmp_path) as kernel:
+        draw_polars(kernel)
+
+
+def draw_polars(kernel: KernelProcess) -> None:
+    setup = (
+        "import sys; sys.modules['pyarrow'] = None; import polars as pl\n"
+        "df = pl.DataFrame({'d': ['2020-01', '2020-02'], 'v': ['1', 'NA'], 'w': [5, 6]})"
+    )
     for frame in ("df", "df.lazy()"):
         seen = look(kernel, f"line_chart({frame}, x='d')", setup)
         assert (seen["legend"], seen["x"]) == (["v", "w"], ["2020-01", "2020-02"])
     assert look(kernel, "line_chart(df['w'])")["ylabel"] == "w"
     kinds = value(kernel, "done = clean_numeric(df)", "[type(done).__module__, str(done.dtypes)]")
     assert kinds == ["polars.dataframe.frame", "[String, Float64, Int64]"]
+
+
+TOO_LARGE = {
+    "line_chart({'v': [np.inf, -np.inf, 1]})": "2 values of 'v', no numbers: 'inf (too large)',"
+    " '-inf (too large)'",
+    "line_chart([1e308, -1e308, 1])": "2 values of y, no numbers: '1e+308 (too large)',"
+    " '-1e+308 (too large)'",
+    "bar_chart({'a': 10**400, 'b': 1})": "1 value of y, no numbers: 'inf (too large)'",
+    "bar_chart({'a': '1e999', 'b': '1'})": "1 value of y, no numbers: 'inf (too large)'",
+}
+
+
+@pytest.mark.parametrize("call", TOO_LARGE)
+def test_what_is_too_large_to_draw_is_left_out_and_said(kernel: KernelProcess, call: str) -> None:
+    assert look(kernel, call)["said"] == "left out " + TOO_LARGE[call]
+
+
+def test_very_many_bars_are_drawn_in_one_piece(kernel: KernelProcess) -> None:
+    """One by one they would take a minute."""
+    for how, value_at in (("horizontal=False", 1), ("horizontal=True", 0)):
+        paths = value(
+            kernel,
+            "df = pd.DataFrame({'a': np.arange(5000.), 'b': -1.0, 'c': np.nan})\n"
+            f"bar_chart(df, {how})",
+            "[[p.vertices.tolist() for p in c.get_paths()] for c in seen[-1].axes[0].collections]",
+        )
+        assert [len(bars) for bars in paths] == [5000, 5000, 0]
+        tops = [[max(abs(corner[value_at]) for corner in bar) for bar in bars] for bars in paths]
+        assert tops[0] == [float(row) for row in range(5000)]
+        assert set(tops[1]) == {1.0}
+
+
+@pytest.mark.parametrize(("draw", "pieces"), [("line_chart", 1), ("scatter_chart", 10)])
+def test_a_host_of_lines_is_grey_in_one_piece(
+    kernel: KernelProcess, draw: str, pieces: int
+) -> None:
+    setup = "df = pd.DataFrame(np.arange(900.).reshape(3, 300)); df.iloc[1, 0] = np.nan"
+    seen = look(kernel, f"{draw}(df)", setup)
+    assert seen["legend"][0] == "299"
+    assert seen["legend"][-1] == "291 others"
+    assert (len(seen["lines"]), len(seen["points"])) == (10 - pieces if pieces == 1 else 0, pieces)
+    expression = "[len(c.get_paths()) for c in seen[-1].axes[0].collections][0]"
+    assert value(kernel, "", expression) == (291 if pieces == 1 else 1)
 
 
 def test_names_that_come_twice_and_names_of_levels(kernel: KernelProcess) -> None:
@@ -208,6 +263,13 @@ ERRORS = {
     " str",
     "line_chart(np.zeros((2, 2, 2)))": "a chart is drawn from rows and columns, not from 3"
     " dimensions",
+    "bar_chart([1j])": "no column of numbers to draw; there are: (no name)",
+    "bar_chart(np.zeros((2, 1000)))": "1,000 columns cannot stand side by side; name some as y, or"
+    " turn the table",
+    "line_chart(df, filename='/proc/x.png')": "the picture cannot be written as '/proc/x.png': No"
+    " such file or directory",
+    "line_chart(df, filename='a\\0b')": "the picture cannot be written as 'a\\x00b': embedded null"
+    " byte",
     "clean_numeric(df, ['DE'])": "no column 'DE'; there are: year, de, fr, note; did you mean"
     " 'de'?",
 }

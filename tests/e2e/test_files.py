@@ -17,7 +17,7 @@ from urllib.parse import quote
 import anyio
 import mcp_types as types
 import pytest
-from conftest import any_python, type_of_start
+from conftest import any_python, require_plots, type_of_start
 from harness import NEWEST, PNG_MAGIC, Client, Daemon, RpcError, wait_until
 from mcp import Client as SdkClient
 
@@ -312,10 +312,8 @@ def test_a_cell_of_many_lines_is_read_whole(tables: Daemon) -> None:
     assert shown == '--- sheet Sheet: 1 x 4 ---\n"one\ntwo",x\ty,,True\n'
 
 
-def test_a_parquet_table_is_read_with_its_types(tables: Daemon) -> None:
-    client = tables.client()
-    if client.run("import pyarrow").is_error:
-        pytest.skip("this interpreter has no pyarrow")
+def test_a_parquet_table_is_read_with_its_types(start: type_of_start) -> None:
+    client = start(env={"VIVARIUM_PYTHON": str(require_plots())}).client()
     client.run(
         "import pandas as pd\n"
         "pd.DataFrame({'n': [1, 2], 'city': ['Köln', 'a,b']}).to_parquet('t.parquet')"

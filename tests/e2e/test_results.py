@@ -4,27 +4,37 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PYTHONS, require_python, run_daemon
-from harness import REPO, Client, Daemon, Result, png_size
-from result_cells import GROUPS, Cell
+from conftest import PYTHONS, require_plots, require_python, run_daemon
+from harness import Client, Daemon, Result, png_size
+from result_cells import GROUPS, PLOTS, Cell
 
-PLOTS = REPO / ".venv-plots" / "bin" / "python"  # has what the extra `plots` lists
-CELLS = [
-    pytest.param(cell, id=f"{group}-{number}")
-    for group, cells in GROUPS.items()
-    for number, cell in enumerate(cells)
-]
+CELLS = {
+    extra: [
+        pytest.param(cell, id=f"{group}-{number}")
+        for group, cells in GROUPS.items()
+        for number, cell in enumerate(cells)
+        if bool(PLOTS.intersection(cell.needs)) == extra
+    ]
+    for extra in (False, True)
+}
 
 
-@pytest.fixture(params=[*PYTHONS, "plots"], scope="module")
+@pytest.fixture(params=list(PYTHONS), scope="module")
 def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    python = PLOTS if request.param == "plots" else require_python(request.param)
-    if not python.exists():
-        pytest.skip(f"there is no {python}")
-    home = tmp_path_factory.mktemp(request.param)
+    yield from begin(require_python(request.param), tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture(scope="module")
+def plots(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    yield from begin(require_plots(), tmp_path_factory.mktemp("plots"))
+
+
+def begin(python: Path, home: Path) -> Iterator[Chat]:
     # Nothing is saved: that looks into objects in its own way, and is no part of this.
     env = {"VIVARIUM_PYTHON": str(python), "VIVARIUM_DURABILITY": "off"}
     for daemon in run_daemon(home, env=env):
@@ -53,12 +63,17 @@ def plain(text: str) -> str:
     return re.sub(r"\b(picture|page|chart)-\d+(-\d+)?\.", r"\1-N.", text)
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", CELLS[False])
 def test_a_cell_gives(chat: Chat, cell: Cell) -> None:
     missing = [package for package in cell.needs if not chat.has(package)]
     if missing:
         pytest.skip(f"this interpreter has no {' and no '.join(missing)}")
     check(chat.client.run(cell.code), cell)
+
+
+@pytest.mark.parametrize("cell", CELLS[True])
+def test_a_cell_with_the_chart_libraries_gives(plots: Chat, cell: Cell) -> None:
+    check(plots.client.run(cell.code), cell)
 
 
 def check(result: Result, cell: Cell) -> None:
@@ -77,4 +92,4 @@ def check(result: Result, cell: Cell) -> None:
 
 
 def test_there_are_enough_cells() -> None:
-    assert len(CELLS) >= 150
+    assert sum(map(len, GROUPS.values())) >= 150

@@ -504,7 +504,7 @@ def test_the_footer_names_variables_imports_files_and_the_workspace(
     assert result.footer_line("workspace:").startswith("1 file")
     assert result.data["state"]["vars"]["df"] == "3x2 [GBP, USD]"
     assert result.data["state"]["imports"] == {"pd": "pandas", "json": "json"}
-    assert result.data["files"] == [{"path": "made.csv", "size": 8}]
+    assert result.data["files"] == [{"path": "made.csv", "size": 8, "uri": "workspace:///made.csv"}]
     newest_first = client.run("later = 1").footer_line("vars:")
     assert newest_first.startswith("later ")
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import socket
+import subprocess
+import threading
 import time
 from typing import Any
 
@@ -11,6 +15,7 @@ from conftest import type_of_start
 from dialogue import META, STATELESS
 from events import Event, Stream, ask_run, listen
 from harness import Client, Daemon, resident_kb, wait_until
+from test_clients import ROOM, TOOLS, require
 
 WAIT = "import os, time\nwhile not os.path.exists({0!r}): time.sleep(0.02)\nos.remove({0!r})\n"
 # What the stream of a call carries besides its answer.
@@ -216,19 +221,37 @@ def test_after_a_kill_the_answer_is_said_to_be_lost(start: type_of_start) -> Non
 # ---- the session's own streams ----
 
 
-def test_many_streams_of_a_session_are_bounded_and_disturb_nobody(shared: Daemon) -> None:
+def test_a_thousand_streams_of_a_session_are_bounded_and_disturb_nobody(shared: Daemon) -> None:
     client, other = shared.client(), shared.client()
-    before = resident_kb(shared.pid)
+    before, fds = resident_kb(shared.pid), shared.fds()
     with contextlib.ExitStack() as stack:
-        streams = [stack.enter_context(listen(client)) for _ in range(100)]
-        assert {stream.status for stream in streams} == {200}
-        for stream in streams[:68]:  # the oldest made room
-            assert stream.event() is None
-        for stream in streams[68:]:
-            assert not stream.response.isclosed()
-        assert other.request("ping") == {}
+        streams = []
+        for i in range(1000):
+            streams.append(stack.enter_context(listen(client)))
+            assert streams[-1].status == 200
+            if i >= 32:  # the oldest has made room
+                assert streams[i - 32].event() is None
+                streams[i - 32].close()
+            if i % 100 == 0:
+                assert other.request("ping") == {}
+        assert shared.fds() - fds < 50
         assert client.request("ping") == {}
     assert resident_kb(shared.pid) - before < 20_000
+
+
+def test_one_id_twice_in_flight_is_two_requests(shared: Daemon) -> None:
+    """Over HTTP each has a stream of its own."""
+    client = shared.client()
+    params = {"name": "run_python", "arguments": {"code": WAIT.format("go") + "print('one')"}}
+    message = client.message("tools/call", params, id="same")
+    with Stream(client.port, "POST", message, client.headers()) as one:
+        seen = first_event(one).id
+        assert client.post(client.message("ping", id="same")).json()["result"] == {}
+        client.notify("notifications/cancelled", {"requestId": "never"})
+        let(shared, "go")
+        assert text_of(answer_of(one)).startswith("one")
+    with resume(client, seen) as again:
+        assert answer_of(again)["id"] == "same"
 
 
 def test_a_deleted_session_has_no_streams(shared: Daemon) -> None:
@@ -299,3 +322,76 @@ def test_a_client_that_does_not_read_makes_nothing_grow(start: type_of_start) ->
         assert resident_kb(daemon.pid) - before < 40_000
         with resume(client, seen) as again:
             assert "result" in answer_of(again)
+
+
+def test_one_that_reads_a_byte_at_a_time_gets_it_all_and_disturbs_nobody(
+    start: type_of_start,
+) -> None:
+    daemon = start()
+    client, other = daemon.client(), daemon.client()
+    client.request("logging/setLevel", {"level": "debug"})
+    with ask_run(client, "for i in range(3): print('x' * 300); import time; time.sleep(1)") as slow:
+        got = b""
+        while b'"result"' not in got:
+            got += slow.response.read(1)
+            if len(got) % 500 == 0:
+                assert other.request("ping") == {}
+        assert b'"id":' in got
+
+
+# ---- the official client ----
+
+
+class Cutter:
+    """Hands on to the daemon, and breaks the first connection that carries a stream's event."""
+
+    def __init__(self, port: int) -> None:
+        self.to = port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.cut = threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                ours, _ = self.listener.accept()
+                threading.Thread(target=self._serve, args=(ours,), daemon=True).start()
+
+    def _serve(self, ours: socket.socket) -> None:
+        with ours, socket.create_connection(("127.0.0.1", self.to)) as theirs:
+            back = threading.Thread(target=self._copy, args=(theirs, ours, True), daemon=True)
+            back.start()
+            self._copy(ours, theirs, False)
+            back.join()
+
+    def _copy(self, source: socket.socket, sink: socket.socket, may_cut: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+                if may_cut and b"notifications/progress" in data and not self.cut.is_set():
+                    self.cut.set()
+                    break
+            for end in (source, sink):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.timeout(120)
+def test_the_official_client_gets_its_answer_though_the_connection_broke(shared: Daemon) -> None:
+    node = require(TOOLS / "node", "Node.js")
+    cutter = Cutter(shared.port)
+    code = WAIT.format("go") + "print('after all')"
+    client = subprocess.Popen(
+        [node, ROOM / "resume_sdk1.mjs", f"http://127.0.0.1:{cutter.port}/mcp", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert cutter.cut.wait(60)
+    let(shared, "go")
+    out, err = client.communicate(timeout=60)
+    cutter.listener.close()
+    assert client.returncode == 0, err
+    answer = json.loads(out)
+    assert answer["text"] == "after all"
+    assert answer["told"]

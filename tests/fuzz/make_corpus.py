@@ -283,6 +283,18 @@ PROMPTS = {
     b'"argument":{"name":"path","value":"a"}}',
     "missing": b'{"name":"explore_file","cursor":"x"}',
 }
+# Steps of fuzz_stream.c: what, and for whom in the upper half of the byte.
+STREAMS = {
+    "read to its end": bytes([0x00, 0x02, 1, 0x03, 9, 0x04]),
+    "left and resumed": bytes([0x00, 0x02, 1, 0x07, 0, 0x03, 9, 0x08, 0, 99, 0, 0x04]),
+    "resumed when over": bytes([0x00, 0x03, 9, 0x04, 0x08, 0, 99, 0, 0x08, 1, 99, 0]),
+    "not read": bytes([0x00, 0x06, 0, *[0x02, 255] * 8, 0x03, 255, 0x06, 0, 0x04]),
+    "away for long": bytes([0x00, 0x05, *[0x02, 255] * 8, 0x04, 0x0E, 0x08, 0, 99, 0]),
+    "forged": bytes([0x10, 0x13, 5, 0x58, 0, 99, 0, 0x18, 0, 3, 65, 0x18, 9, 0, 0]),
+    "standing": bytes([0x0A, 0x0B, 0x0A, 0x0C, 0x07, 1, 0x07, 0, 0x0B, 0x0A, 0x08, 0, 99, 0]),
+    "many kept": bytes([0x00, 0x03, 255, 0x04] * 12 + [0x08, 0, 99, 0, 0x4D, 0x0D]),
+    "disconnected": bytes([0x00, 0x05, 0x03, 4, 0x08, 0, 99, 0, 0x03, 4, 0x04]),
+}
 
 
 def main() -> None:
@@ -296,6 +308,7 @@ def main() -> None:
         "clip": CLIP,
         "outputs": outputs(),
         "session": SESSION,
+        "stream": STREAMS,
         "image": image(),
         "zmtp": zmtp(),
         "coding": CODING,
