@@ -188,7 +188,6 @@ test)
 	ensure_fontlists
 	ensure_clients
 	ensure_plots
-	ensure_peers
 	;;
 bench)
 	ensure_packages build run python bench

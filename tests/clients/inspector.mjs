@@ -27,7 +27,7 @@ function inspect(...args) {
   return result;
 }
 
-for (const { tool, arguments: args } of steps) {
+for await (const { tool, arguments: args } of steps()) {
   if (!tool) {
     // strict: also fails if a schema is one that some model providers refuse.
     say({ tools: inspect("--method", "tools/list", "--strict").tools });

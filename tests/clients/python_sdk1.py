@@ -37,7 +37,7 @@ async def converse(url: str) -> None:
         mcp.ClientSession(read, write) as session,
     ):
         say(protocol=(await session.initialize()).protocolVersion)
-        for step in steps():
+        async for step in steps():
             if "tool" not in step:
                 listed = await session.list_tools()
                 say(tools=[plain(tool) for tool in listed.tools])

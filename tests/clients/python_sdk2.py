@@ -24,7 +24,7 @@ async def converse(url: str, mode: Literal["auto", "legacy"]) -> None:
     """Each step, in order."""
     async with Client(server_at(url), mode=mode, read_timeout_seconds=60) as client:
         say(protocol=client.protocol_version)
-        for step in steps():
+        async for step in steps():
             if "tool" not in step:
                 listed = await client.list_tools()
                 say(tools=[plain(tool) for tool in listed.tools])

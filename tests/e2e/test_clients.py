@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,12 +17,15 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from conftest import any_python, type_of_start
-from harness import PROGRAM, REPO, SANITIZER, bare_env, png_size
+from harness import PROGRAM, REPO, SANITIZER, bare_env, png_size, wait_until
 
 ROOM = REPO / "tests" / "clients"
 TOOLS = REPO / ".venv-clients" / "bin"
 NEWEST_WITH_SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
 LIMIT_S = 150
+# Of a daemon that was killed, which test_each_goes_on_when_the_daemon_was_killed alone does.
+RESTARTED = re.compile(r"Vivarium was restarted: .*\n\d+ variables restored, .*\n")
+PAUSE = 5  # before this step, counted from 0: the next one asks no kernel
 
 
 @dataclass
@@ -89,6 +93,7 @@ def check_tools(answer: dict[str, Any], wanted: dict[str, Any]) -> None:
 def check_result(result: dict[str, Any], wanted: dict[str, Any], schema: dict[str, Any]) -> None:
     content = result["content"]
     texts = [item["text"] for item in content if item["type"] == "text"]
+    texts[0] = RESTARTED.sub("", texts[0])
     assert content[0]["type"] == "text", "text comes first, whatever else there is"
     assert re.match(wanted["text"], texts[0]), texts[0]
     assert re.search(wanted.get("footer", ""), texts[-1], re.MULTILINE), texts[-1]
@@ -128,13 +133,17 @@ def converse(client: Client, url: str, env: dict[str, str] | None = None) -> Non
         env=env,
         check=False,
     )
-    answers = [json.loads(line) for line in run.stdout.splitlines()]
-    print(*map(shown, answers), run.stderr, sep="\n")  # pytest shows it after a failure
-    assert run.returncode == 0, run.stderr
+    check_said(client, run.returncode, run.stdout, run.stderr)
     # Where a leak check cannot look, as behind walls, it says so.
     words = [line for line in run.stderr.splitlines() if not line.startswith("==")]
     assert not words, "the client complains"
     assert not SANITIZER.search(run.stderr)
+
+
+def check_said(client: Client, status: int, out: str, complaints: str) -> None:
+    answers = [json.loads(line) for line in out.splitlines()]
+    print(*map(shown, answers), complaints, sep="\n")  # pytest shows it after a failure
+    assert status == 0, complaints
     check(answers, client)
 
 
@@ -161,6 +170,38 @@ def test_the_conversation_over_a_websocket(start: type_of_start) -> None:
     client = Client("typescript_sdk1.mjs")
     client.command("URL")
     converse(client, start().url.replace("http", "ws"))
+
+
+@pytest.mark.timeout(LIMIT_S + 30)
+@pytest.mark.parametrize("name", CLIENTS)
+def test_each_goes_on_when_the_daemon_was_killed(
+    name: str, start: type_of_start, tmp_path: Path
+) -> None:
+    client = CLIENTS[name]
+    command = client.command("URL")
+    daemon = start()
+    command[command.index("URL")] = daemon.url
+    complaints = tmp_path / "complaints"
+    with complaints.open("w") as file:
+        run = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+            env=os.environ | {"CONVERSATION_PAUSE": str(PAUSE)},
+        )
+    assert run.stdin
+    assert run.stdout
+    with run:
+        before = [run.stdout.readline() for _ in range(PAUSE + bool(client.protocol))]
+        wait_until(lambda: daemon.saved_upto() == 4, 30, "the fourth cell is saved")
+        daemon.kill()
+        start(args=["--port", str(daemon.port)])
+        run.stdin.write("go on\n")
+        run.stdin.flush()
+        after = run.stdout.read()
+    check_said(client, run.returncode, "".join(before) + after, complaints.read_text())
 
 
 def test_there_are_eleven_steps() -> None:
