@@ -288,8 +288,10 @@ def test_a_stateless_stream_has_no_ids_and_to_leave_it_is_to_cancel(shared: Daem
     with stateless(client, "import time; time.sleep(0.5)") as stream:
         events = list(stream.events())
         assert [event.id for event in events] == [""]
-    with stateless(client, "import time\nleft = 'kept'\ntime.sleep(50)") as stream:
+    code = "left = 'kept'\nopen('begun', 'w').close()\nimport time; time.sleep(50)"
+    with stateless(client, code) as stream:
         assert stream.is_stream()
+        wait_until((shared.work / "begun").exists, 20)
     assert client.run("left").data["result"] == "'kept'"
     with Stream(
         client.port,
