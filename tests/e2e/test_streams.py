@@ -157,6 +157,22 @@ def test_ids_of_others_and_made_up_ones_are_refused(shared: Daemon) -> None:
         assert text_of(answer_of(again)).startswith("secret")
 
 
+def test_what_was_said_to_one_user_is_not_said_to_another(start: type_of_start) -> None:
+    """Sessions belong to nobody: who asks is looked at anew."""
+    daemon = start(env={"VIVARIUM_USER_HEADER": "X-User"})
+    client = daemon.client(X_User="ada")
+    with ask_run(client, "import time; time.sleep(0.5); print('secret')") as stream:
+        seen = first_event(stream).id
+        stream.event()
+    for name in ("eve", "{{unknown}}"):
+        client.extra["X-User"] = name
+        with resume(client, seen) as again:
+            assert again.status == 400
+    client.extra["X-User"] = "ada"
+    with resume(client, seen) as again:
+        assert text_of(answer_of(again)).startswith("secret")
+
+
 def test_what_is_kept_has_an_end(start: type_of_start) -> None:
     daemon = start(env={"VIVARIUM_REPLAY_KEEP": "1"})
     client = daemon.client()
