@@ -102,9 +102,10 @@ ensure_fontlists() {
 	echo "$want" >$room/.stamp
 }
 
-# The MCP clients and peers of tests/clients.  Node.js comes with npm from PyPI: Debian's
-# npm would bring 350 packages, and its Node.js is too old for the Inspector.  Out of
-# reach: says so, the tests that need them skip, and the next set-up tries again.
+# The MCP clients and peers of tests/clients and the suite of tests/conformance.  Node.js
+# comes with npm from PyPI: Debian's npm would bring 350 packages, and its Node.js is too
+# old for the Inspector.  Out of reach: says so, the tests that need them skip, and the
+# next set-up tries again.
 ensure_clients() {
 	local dir=.venv-clients room=tests/clients want
 	want=$(sha256sum <$room/requirements.txt | cut -d' ' -f1)
@@ -119,6 +120,8 @@ ensure_clients() {
 	fi
 	npm_packages $room ||
 		say "npm's registry cannot be reached: tests with clients for Node.js will skip"
+	npm_packages tests/conformance ||
+		say "npm's registry cannot be reached: the conformance suite will skip"
 }
 
 # npm_packages DIRECTORY: what its package-lock.json names.  False: out of reach.

@@ -126,6 +126,55 @@ void call_destroy(struct call **self)
 	free(dead);
 }
 
+void call_watch(struct call *self, call_print_fn *fn, void *arg)
+{
+	self->print = fn;
+	self->print_arg = arg;
+}
+
+void call_unwatch(struct call *self, const void *arg)
+{
+	if (self->print_arg == arg)
+		call_watch(self, NULL, NULL);
+}
+
+void call_peek(const struct call *self, struct outcome *out)
+{
+	static const struct files_list nothing;
+
+	*out = (struct outcome){
+	    .end = CALL_GOES_ON,
+	    .notice = buf_str(&self->notice),
+	    .notice_before = self->notice_before,
+	    .outputs = &self->outputs,
+	    .lines = self->lines,
+	    .late = buf_str(&self->late),
+	    .wrote = &nothing,
+	    .workspace = &self->before,
+	    .duration_us = self->started_us ? loop_now_us() - self->started_us : 0,
+	    .cell = self->cell,
+	    .walls = "",
+	    .branch = "",
+	};
+}
+
+static void show(struct call *self, const struct jmsg *message)
+{
+	const json_t *value = json_object_get(message->content, "text");
+	const char *text = json_string_value(value);
+	size_t size = json_string_length(value);
+
+	if (!text || strcmp(message->type, "stream") != 0)
+		return;
+	for (const char *at = text; (at = memchr(at, '\n', (size_t)(text + size - at)));
+	     at++)
+		self->lines++;
+	if (self->print)
+		self->print(strcmp(json_text(message->content, "name", ""), "stderr") ==
+				0,
+			    text, size, self->print_arg);
+}
+
 /* ---- the end ---- */
 
 /* A turn of the loop later, so that nobody below us still holds the call. */
@@ -138,6 +187,7 @@ static void deliver(void *arg)
 	    .notice = buf_str(&self->notice),
 	    .notice_before = self->notice_before,
 	    .outputs = &self->outputs,
+	    .lines = self->lines,
 	    .late = buf_str(&self->late),
 	    .pictures_left_out =
 		self->pictures_left_out + self->outputs.displays_dropped,
@@ -193,6 +243,19 @@ void call_fail(struct call *self, const char *fmt, ...)
 	finish(self, text);
 }
 
+static void tell_changes(const struct call *self)
+{
+	owned(files_list_finish) struct files_list gone = {0};
+
+	files_gone(&self->before, &self->after, &gone);
+	bool names = gone.count || self->before.count != self->after.count;
+	if (names || self->wrote.count)
+		workspace_changed(self->workspace,
+				  &(struct files_change){.wrote = &self->wrote,
+							 .gone = &gone,
+							 .names = names});
+}
+
 /* The kernel has done its part: look at what there is, let the next call run. */
 static void end_run(struct call *self, const char *why)
 {
@@ -203,6 +266,7 @@ static void end_run(struct call *self, const char *why)
 	    0)
 		log_warn(self->workspace->name, "%s", err.msg);
 	files_diff(&self->before, &self->after, &self->wrote);
+	tell_changes(self);
 	if (self->workspace->kernel)
 		kernel_tell_limits(self->workspace->kernel, &self->notice);
 	set_state(self, CALL_PICTURES, why);
@@ -391,10 +455,12 @@ void call_on_message(struct call *self, enum kernel_channel channel,
 		     const struct jmsg *message)
 {
 	self->messages++;
-	if (channel == KERNEL_IOPUB)
+	if (channel == KERNEL_IOPUB) {
 		outputs_add(&self->outputs, message);
-	else if (strcmp(message->type, "execute_reply") == 0)
+		show(self, message);
+	} else if (strcmp(message->type, "execute_reply") == 0) {
 		outputs_reply(&self->outputs, message);
+	}
 	take_number(self);
 	look(self);
 }
@@ -442,6 +508,22 @@ void call_on_death(struct call *self, const struct kernel_death *death)
 	end_run(self, "kernel died");
 }
 
+/* The names of the state that it went back to, as a reply would tell them. */
+static json_t *known_of(const json_t *back)
+{
+	const json_t *names = json_object_get(back, "names");
+	json_t *vars = json_array();
+
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const json_t *row = json_array_get(names, i);
+
+		json_array_append_new(vars,
+				      json_pack("[ss]", json_text(row, "name", ""),
+						json_text(row, "type", "")));
+	}
+	return json_pack("{so}", "vars", vars);
+}
+
 void call_on_back(const json_t *answer, void *arg)
 {
 	struct call *self = arg;
@@ -459,6 +541,7 @@ void call_on_back(const json_t *answer, void *arg)
 		workspace->saving.cell = json_integer_of(answer, "cell", 0);
 		workspace->saving.went_back = true;
 		proof_newest(workspace, 0);
+		workspace_remember(workspace, known_of(answer));
 		leave_queue(self);
 		finish(self, "went back");
 	}

@@ -53,6 +53,7 @@ enum call_end {
 	CALL_KILLED,      /* ignored the interrupt, so the kernel was killed */
 	CALL_KERNEL_DIED, /* the kernel went away by itself */
 	CALL_NOT_RUN,     /* never sent: no kernel, or it waited too long */
+	CALL_GOES_ON,     /* it is not over: see call_peek() */
 };
 
 /* Instead of running code: which saved state to go back to. */
@@ -68,6 +69,7 @@ struct outcome { /* all of it is borrowed from the call */
 	const char *notice;   /* whole lines about restarts, timeouts, losses; "" */
 	size_t notice_before; /* bytes of it that tell what was before the run */
 	const struct outputs *outputs;
+	unsigned long long lines;       /* that were printed, in all */
 	const char *late;               /* output that came between the calls; "" */
 	const struct picture *pictures; /* displays first, then files */
 	size_t picture_count, pictures_left_out;
@@ -99,6 +101,15 @@ int call_create(struct call **out, struct workspace *workspace, const char *code
 		void *arg, struct err *err) must_check;
 /* Interrupts it if it runs, takes it out of the queue if it waits. */
 void call_cancel(struct call *self);
+
+/* Text of a stream, as it comes. */
+typedef void call_print_fn(bool is_err, const char *text, size_t size, void *arg);
+/* Tells from now on what it prints, one at a time. */
+void call_watch(struct call *self, call_print_fn *fn, void *arg);
+/* Not to this one any more. */
+void call_unwatch(struct call *self, const void *arg);
+/* What there is of it so far; good until the loop goes on. */
+void call_peek(const struct call *self, struct outcome *out);
 
 enum call_state call_state(const struct call *self);
 const char *call_state_name(enum call_state state);

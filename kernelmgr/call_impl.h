@@ -21,6 +21,9 @@ struct call {
 	struct call_options options;
 	call_done_fn *done;
 	void *arg;
+	call_print_fn *print; /* NULL: nobody looks on */
+	void *print_arg;
+	unsigned long long lines; /* that came on its streams */
 
 	enum call_state state;
 	struct loop_timer deadline;
@@ -71,6 +74,12 @@ struct saving {              /* what saving.c keeps for a workspace */
 	char culprit[KERNEL_NAME_SIZE]; /* the name that the last of them was at */
 };
 
+enum { WRITTEN_MAX = 64 };
+struct written { /* a file as workspace_write() left it */
+	uint64_t inode;
+	int64_t mtime_ns;
+};
+
 struct workspace {
 	struct workspace_place *place; /* borrowed */
 	char name[WORKSPACE_NAME_SIZE];
@@ -88,11 +97,14 @@ struct workspace {
 	bool draining;
 	unsigned long long cells; /* number of the last one in this kernel */
 	json_t *summary;          /* of the last reply: what a crash would lose */
+	json_t *known;            /* the same, and what a restart will bring back */
 	struct buf notice;        /* for the next call */
 	struct loop_timer idle;
 	bool idle_stopped; /* by the idle timer */
 	struct clip late;  /* output that belongs to no open call */
 	bool exiting;      /* the last cell called exit() */
+	struct written written[WRITTEN_MAX];
+	size_t next_written;
 	struct loop_timer pump;
 };
 
@@ -126,6 +138,12 @@ void workspace_pump(struct workspace *self);
 /* Appends " (a, b, +3 more)": the names in the kernel's namespace after the last cell.
  */
 void workspace_list_names(const struct workspace *self, struct buf *out);
+/* What the next call will find, as in a reply's metadata.  Consumes it; NULL: who
+ * knows.
+ */
+void workspace_remember(struct workspace *self, json_t *summary);
+/* Tells whoever wants to know. */
+void workspace_changed(const struct workspace *self, const struct files_change *change);
 /* The call needs the kernel no more; the next one may have it. */
 void workspace_release(struct workspace *self, struct call *call);
 /* Starts a kernel.  snapshot is borrowed; NULL: it saves nothing. */

@@ -177,20 +177,31 @@ static bool make_base(struct cgroup_tree *tree)
 	return len < (int)sizeof tree->base && mkdir(tree->base, 0755) == 0;
 }
 
+/* All kernels together get what as many others as there are processors get. */
+static void weigh(const struct cgroup_tree *tree)
+{
+	int64_t count = sysconf(_SC_NPROCESSORS_ONLN), weight = WEIGHT_OF_ONE * count;
+
+	if (!(tree->kinds & 1u << CGROUP_CPU))
+		return;
+	if (tree->v2)
+		put_number(tree->base, "cpu.weight",
+			   weight < WEIGHT_MAX ? weight : WEIGHT_MAX);
+	else
+		put_number(tree->base, "cpu.shares", SHARES_OF_ONE * count);
+}
+
 static bool open_v1(struct cgroup_tree *tree)
 {
 	if (!make_base(tree))
 		return false;
-	if (tree->kinds & 1u << CGROUP_CPU) /* all kernels together */
-		put_number(tree->base, "cpu.shares",
-			   SHARES_OF_ONE * sysconf(_SC_NPROCESSORS_ONLN));
+	weigh(tree);
 	return true;
 }
 
 /* move: this process is in the group that gets others below. */
 static bool try_v2(struct cgroup_tree *tree, bool move)
 {
-	int64_t weight = WEIGHT_OF_ONE * sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned below = 0, kinds;
 
 	if (!make_base(tree))
@@ -204,9 +215,7 @@ static bool try_v2(struct cgroup_tree *tree, bool move)
 		return false;
 	}
 	tree->kinds = kinds;
-	if (kinds & 1u << CGROUP_CPU)
-		put_number(tree->base, "cpu.weight",
-			   weight < WEIGHT_MAX ? weight : WEIGHT_MAX);
+	weigh(tree);
 	return true;
 }
 
@@ -336,6 +345,27 @@ static int limit(const struct cgroup_tree *tree, const char *dir,
 	return 0;
 }
 
+/* A supervisor that the daemon has let go cannot tell that from the daemon's end, and
+ * removes what is above too if its kernel's group was the last one. */
+static void remake_base(const struct cgroup_tree *tree)
+{
+	if (mkdir(tree->base, 0755) < 0)
+		return;
+	if (tree->v2)
+		switch_on(tree->base, tree->kinds, &(unsigned){0});
+	weigh(tree);
+}
+
+static bool make_group(const struct cgroup_tree *tree, const char *dir)
+{
+	if (mkdir(dir, 0755) == 0 || errno == EEXIST)
+		return true;
+	if (errno != ENOENT)
+		return false;
+	remake_base(tree);
+	return mkdir(dir, 0755) == 0;
+}
+
 int cgroups_make(const struct cgroups *self, unsigned number,
 		 const struct cgroup_values *values, struct err *err)
 {
@@ -347,8 +377,7 @@ int cgroups_make(const struct cgroups *self, unsigned number,
 		if (!tree->kinds)
 			continue;
 		cgroup_path(tree, number, dir);
-		if ((mkdir(dir, 0755) < 0 && errno != EEXIST) ||
-		    limit(tree, dir, values) < 0) {
+		if (!make_group(tree, dir) || limit(tree, dir, values) < 0) {
 			err_set(err, ERR_SYSTEM, "set limits in %.150s", dir);
 			cgroups_remove(self, number);
 			return -1;

@@ -36,6 +36,7 @@ struct opt {
 	const char *shown; /* the default in the help where fallback is "" */
 	bool secret;       /* not printed */
 	bool header;       /* the name of an HTTP header */
+	bool bare;         /* the flag alone says 1 */
 	const char *help;
 };
 
@@ -88,7 +89,7 @@ static const struct opt options[] = {
      .help = "Bytes of all saved states of a workspace; older ones go first. 0: twice "
 	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
     {"tools", OPT_TEXT, TEXT(tools),
-     .fallback = "run_python,undo,list_files,read_text_file,write_file",
+     .fallback = "run_python,wait,undo,list_files,read_text_file,write_file",
      .help = "Tools offered, separated by commas; there are also restore, history, "
 	     "diff and branch."},
     {"walls", OPT_CHOICE, AT(walls),
@@ -118,6 +119,16 @@ static const struct opt options[] = {
 	     "limit. A cell that writes more is interrupted."},
     {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
      .help = "Calls that may wait in one workspace."},
+    {"soft-deadline", OPT_INT, AT(soft_deadline_s), 0, 86400, .fallback = "50",
+     .help =
+	 "Seconds after which a call that still runs answers with its output so "
+	 "far and an id for the tool wait; below the client's own patience. 0 never."},
+    {"replay-keep", OPT_INT, AT(replay_keep_s), 1, 86400, .fallback = "600",
+     .help = "Seconds that answers are kept for who lost the connection, or has yet to "
+	     "wait for them."},
+    {"replay-max-bytes", OPT_INT, AT(replay_max), 1 << 20, 1LL << 40,
+     .fallback = "67108864",
+     .help = "Bytes of such answers kept in all; who has most loses his oldest first."},
     {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",
      .help = "Stop a kernel after this many seconds without a call; 0 never."},
     {"max-kernels", OPT_INT, AT(max_kernels), 1, 1024, .fallback = "64",
@@ -149,6 +160,12 @@ static const struct opt options[] = {
     {"anonymous", OPT_SWITCH, AT(anonymous), 0, 1, .fallback = "0",
      .help = "1 allows to listen on an address that other machines reach: whoever can "
 	     "connect can run code."},
+    {"confirm", OPT_SWITCH, AT(confirm), 0, 1, .fallback = "1",
+     .help = "Ask the user, where the client can, before write_file replaces a file "
+	     "that it did not write, and before an undo of more than 5 cells."},
+    {"conformance", OPT_SWITCH, AT(conformance), 0, 1, .fallback = "0", .bare = true,
+     .help = "Offer the test_* tools, prompts and resources of MCP's conformance "
+	     "suite too; on loopback only. --conformance alone is enough."},
     {"log-format", OPT_CHOICE, AT(log_format), .choices = "text|json",
      .fallback = "text", .help = "Format of the log on stderr."},
     {"log-level", OPT_CHOICE, AT(log_level), .choices = "error|warn|info|debug",
@@ -411,13 +428,14 @@ static int load_flag(struct config *self, char *const argv[], struct err *err)
 		return err_set(err, ERR_CONFIG,
 			       "unknown argument '%.60s'; --help lists them all",
 			       argv[0]);
-	if (!value && !argv[1])
+	bool bare = opt->bare && !value;
+	if (!value && !bare && !argv[1])
 		return err_set(err, ERR_CONFIG, "%s needs a value", argv[0]);
 	snprintf(shown, sizeof shown, "--%s", opt->name);
-	if (set(self, opt, shown, value ? value + 1 : argv[1], err) < 0)
+	if (set(self, opt, shown, value ? value + 1 : bare ? "1" : argv[1], err) < 0)
 		return -1;
 	self->by_flag |= UINT64_C(1) << (opt - options);
-	return value ? 1 : 2;
+	return value || bare ? 1 : 2;
 }
 
 /* How many words of argv are a verb; 0: it is none. */

@@ -21,27 +21,30 @@ struct config {
 	char state_dir[PATH_MAX]; /* "": see config_state_dir() */
 	char python[PATH_MAX];    /* "": see config_python() */
 	int64_t max_timeout_s;
-	int64_t output_limit;   /* characters a stream */
-	int64_t result_limit;   /* bytes of one whole answer */
-	int64_t max_images;     /* 0: none */
-	int64_t max_image_side; /* pixels */
-	int64_t state_summary;  /* 0 or 1 */
-	int64_t persist;        /* 0 or 1 */
-	int64_t durability;     /* enum durability */
-	int64_t verify;         /* enum verify */
-	int64_t namespace_max;  /* bytes; 0: by the disk, see config_namespace_max() */
-	int64_t snapshot_keep;  /* generations */
-	int64_t snapshot_max;   /* bytes; 0: twice the above */
-	char tools[512];        /* names, separated by commas */
-	int64_t walls;          /* enum walls_asked */
-	int64_t network;        /* enum network */
-	char read_dirs[4096];   /* shown to all kernels; separated by ':' */
-	int64_t kernel_memory;  /* bytes; 0: no limit; CONFIG_AUTO: by the machine */
-	int64_t kernel_pids;    /* 0: no limit */
-	int64_t kernel_cpus;    /* thousandths of one; 0: all */
-	int64_t quota;          /* bytes of a workspace's files; 0: no limit */
-	int64_t queue_limit;    /* calls waiting in one workspace */
-	int64_t idle_timeout_s; /* 0: never */
+	int64_t output_limit;    /* characters a stream */
+	int64_t result_limit;    /* bytes of one whole answer */
+	int64_t max_images;      /* 0: none */
+	int64_t max_image_side;  /* pixels */
+	int64_t state_summary;   /* 0 or 1 */
+	int64_t persist;         /* 0 or 1 */
+	int64_t durability;      /* enum durability */
+	int64_t verify;          /* enum verify */
+	int64_t namespace_max;   /* bytes; 0: by the disk, see config_namespace_max() */
+	int64_t snapshot_keep;   /* generations */
+	int64_t snapshot_max;    /* bytes; 0: twice the above */
+	char tools[512];         /* names, separated by commas */
+	int64_t walls;           /* enum walls_asked */
+	int64_t network;         /* enum network */
+	char read_dirs[4096];    /* shown to all kernels; separated by ':' */
+	int64_t kernel_memory;   /* bytes; 0: no limit; CONFIG_AUTO: by the machine */
+	int64_t kernel_pids;     /* 0: no limit */
+	int64_t kernel_cpus;     /* thousandths of one; 0: all */
+	int64_t quota;           /* bytes of a workspace's files; 0: no limit */
+	int64_t queue_limit;     /* calls waiting in one workspace */
+	int64_t soft_deadline_s; /* until a call gives a partial answer; 0: never */
+	int64_t replay_keep_s;   /* what was sent or is to be fetched */
+	int64_t replay_max;      /* bytes of it */
+	int64_t idle_timeout_s;  /* 0: never */
 	int64_t max_kernels;
 	char user_header[64]; /* "": one workspace for all */
 	char user[128];       /* of --stdio; "": nobody in particular */
@@ -52,6 +55,8 @@ struct config {
 	char tls_key[PATH_MAX];
 	char allowed_hosts[1024];
 	int64_t anonymous;   /* 0 or 1 */
+	int64_t confirm;     /* 0 or 1 */
+	int64_t conformance; /* 0 or 1 */
 	int64_t log_format;  /* index into "text", "json" */
 	int64_t log_level;   /* enum log_level */
 	uint64_t by_flag;    /* bit n: the n-th setting was given as a flag */
@@ -111,6 +116,8 @@ int config_check_exposure(const struct config *self, struct err *err) must_check
  * of them.  kernels_apart: they cannot reach it, being in networks of their own. */
 int config_check_users(const struct config *self, bool kernels_apart,
 		       struct err *err) must_check;
+/* Fixtures of the conformance suite are for this machine alone. */
+int config_check_conformance(const struct config *self, struct err *err) must_check;
 /* Certificate and key: both or neither. */
 int config_check_tls(const struct config *self, struct err *err) must_check;
 /* Refuses files that say who may come in, or as whom we appear, in the work directory:

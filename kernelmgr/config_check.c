@@ -39,6 +39,19 @@ int config_check_users(const struct config *self, bool kernels_apart, struct err
 		       config_name(self, "user-header"), self->user_header);
 }
 
+int config_check_conformance(const struct config *self, struct err *err)
+{
+	char host[SETTING_NAME_SIZE];
+
+	if (!self->conformance || config_is_loopback(self->host))
+		return 0;
+	snprintf(host, sizeof host, "%s", config_name(self, "host"));
+	return err_set(err, ERR_CONFIG,
+		       "%s=%s is reached by other machines, which %s is not for; use "
+		       "127.0.0.1",
+		       host, self->host, config_name(self, "conformance"));
+}
+
 int config_check_tls(const struct config *self, struct err *err)
 {
 	bool has_cert = self->tls_cert[0] != '\0', has_key = self->tls_key[0] != '\0';

@@ -50,6 +50,8 @@ int files_open_beneath(const struct files *self, const char *path, int flags,
 struct files_look {
 	const struct files_kind *kind; /* by its beginning; NULL: it may be text */
 	uint64_t size;
+	uint64_t inode;
+	int64_t mtime_ns;
 };
 
 /* Opens a file by the same rules as below and says what it is. */
@@ -127,6 +129,9 @@ struct files_list {
 /* The files that are new or changed (size, mtime or inode), by path.  Where before was
  * cut, a file that it lacks is new only when modified since.  Borrows from after. */
 void files_diff(const struct files_scan *before, const struct files_scan *after,
+		struct files_list *out);
+/* The files that are gone, by path.  Borrows from before. */
+void files_gone(const struct files_scan *before, const struct files_scan *after,
 		struct files_list *out);
 /* All files, the newest first.  Borrows from scan. */
 void files_newest(const struct files_scan *scan, struct files_list *out);

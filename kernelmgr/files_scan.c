@@ -254,6 +254,23 @@ void files_diff(const struct files_scan *before, const struct files_scan *after,
 	}
 }
 
+void files_gone(const struct files_scan *before, const struct files_scan *after,
+		struct files_list *out)
+{
+	size_t at = 0;
+
+	list_init(out, before);
+	for (size_t i = 0; i < before->count && !after->more; i++) {
+		const struct files_entry *entry = &before->entries[i];
+
+		while (at < after->count &&
+		       strcmp(after->entries[at].path, entry->path) < 0)
+			at++;
+		if (at == after->count || strcmp(after->entries[at].path, entry->path))
+			out->at[out->count++] = entry;
+	}
+}
+
 static int by_age(const void *a, const void *b)
 {
 	const struct files_entry *x = *(const struct files_entry *const *)a;

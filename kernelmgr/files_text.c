@@ -265,6 +265,9 @@ int files_look(const struct files *self, const char *path, size_t path_size,
 			       files_label(path, path_size).text);
 	out->kind = files_kind_of(path, path_size, head.data, head.size);
 	out->size = (uint64_t)status.st_size;
+	out->inode = status.st_ino;
+	out->mtime_ns =
+	    status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
 	return 0;
 }
 

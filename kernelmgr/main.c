@@ -73,6 +73,7 @@ static void end_grace(void *arg)
 static void drain(struct daemon *self, int64_t grace_us, int64_t stop_us)
 {
 	self->draining = true;
+	server_drain(self->server);
 	if (self->http)
 		http_drain(self->http);
 	if (self->workspaces)
@@ -154,7 +155,8 @@ static int check_settings(struct daemon *self, struct err *err)
 {
 	const struct config *config = &self->config;
 
-	if (house_wants_http(self) && (config_check_exposure(config, err) < 0 ||
+	if (house_wants_http(self) && (config_check_conformance(config, err) < 0 ||
+				       config_check_exposure(config, err) < 0 ||
 				       config_check_tls(config, err) < 0 ||
 				       config_check_outside(config, err) < 0 ||
 				       tokens_open(&self->tokens, config, err) < 0))
@@ -170,8 +172,9 @@ static int start(struct daemon *self, struct err *err)
 	    (house_wants_http(self) && header_check(self->loop, err) < 0) ||
 	    watch_signals(self, err) < 0)
 		return -1;
-	self->server = server_create(&self->config);
+	self->server = server_create(&self->config, self->loop);
 	self->channels.server = self->server;
+	channels_listen(&self->channels);
 	return 0;
 }
 

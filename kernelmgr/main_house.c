@@ -108,12 +108,13 @@ static int open_http(struct daemon *self, struct err *err)
 	};
 
 	self->streamable = streamable_create(self->loop, self->server, self->workspaces,
-					     config, &self->sessions);
+					     config, &self->sessions, &self->channels);
 	self->routes[0] = streamable_route(self->streamable, "/mcp");
 	self->websockets = (struct websockets){&self->channels, config};
 	websocket_add(&self->websockets, &self->routes[0]);
 	self->routes[1] = websocket_route(&self->websockets, "/ws");
 	self->routes[2] = health_route(self->workspaces);
+	self->routes[3] = streamable_route(self->streamable, "/sse");
 	return http_create(&self->http, self->loop, &http, self->routes,
 			   COUNT_OF(self->routes), err);
 }
@@ -163,6 +164,8 @@ static int open_workspaces(struct daemon *self, struct err *err)
 						    .env = self->kernel_env,
 						    .runtime_dir = self->runtime_dir};
 	plan_stores(self);
+	self->place.changed = server_files_changed;
+	self->place.changed_arg = self->server;
 	self->workspaces = workspaces_create(&self->place);
 	return 0;
 }
@@ -227,6 +230,7 @@ int house_open(struct daemon *self, void (*on_left)(void *arg), struct err *err)
 	if (house_wants_http(self) && open_http(self, err) < 0)
 		return -1;
 	self->channels.workspaces = self->workspaces;
+	server_use_key(self->server, self->sessions.key);
 	if (door_open(&self->door, self->loop, self->own_dir, &self->channels, &owner,
 		      err) < 0)
 		return -1;

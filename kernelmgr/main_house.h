@@ -45,7 +45,7 @@ struct daemon {
 	struct streamable *streamable;
 	struct http *http;
 	struct websockets websockets;
-	struct http_route routes[3];
+	struct http_route routes[4];
 	struct loop_watch *signals;
 	int signal_fd; /* borrowed from signals */
 	struct loop_timer look, grace, stop;

@@ -82,6 +82,7 @@ void workspace_destroy(struct workspace **self)
 	saving_close(dead);
 	files_close(&dead->files);
 	json_decref(dead->summary);
+	json_decref(dead->known);
 	buf_finish(&dead->notice);
 	clip_finish(&dead->late);
 	free(dead);
@@ -102,12 +103,42 @@ const struct files *workspace_files(const struct workspace *self)
 	return self->files;
 }
 
+static void remember_written(struct workspace *self, const char *path, size_t size)
+{
+	struct files_look file;
+	struct err err;
+
+	if (files_look(self->files, path, size, &file, &err) < 0)
+		return; /* it is gone again */
+	self->written[self->next_written] = (struct written){file.inode, file.mtime_ns};
+	self->next_written = (self->next_written + 1) % WRITTEN_MAX;
+}
+
 int workspace_write(struct workspace *self, const char *path, size_t path_size,
 		    const void *data, size_t size, bool *created, struct err *err)
 {
-	if (quota_take(self, size, err) < 0)
+	if (quota_take(self, size, err) < 0 ||
+	    files_write(self->files, path, path_size, data, size, created, err) < 0)
 		return -1;
-	return files_write(self->files, path, path_size, data, size, created, err);
+	remember_written(self, path, path_size);
+	workspace_changed(self,
+			  &(struct files_change){.path = path, .names = *created});
+	return 0;
+}
+
+void workspace_changed(const struct workspace *self, const struct files_change *change)
+{
+	if (self->place->changed)
+		self->place->changed(self, change, self->place->changed_arg);
+}
+
+bool workspace_wrote(const struct workspace *self, const struct files_look *file)
+{
+	for (size_t i = 0; i < WRITTEN_MAX; i++)
+		if (self->written[i].inode == file->inode &&
+		    self->written[i].mtime_ns == file->mtime_ns)
+			return true;
+	return false;
 }
 
 bool workspace_has_kernel(const struct workspace *self)
@@ -150,6 +181,19 @@ void workspace_list_names(const struct workspace *self, struct buf *out)
 		buf_printf(out, "%s+%zu more", shown ? ", " : " (", total - shown);
 	if (total)
 		buf_text(out, ")");
+}
+
+const json_t *workspace_known(const struct workspace *self)
+{
+	return self->known;
+}
+
+void workspace_remember(struct workspace *self, json_t *summary)
+{
+	json_decref(self->known);
+	self->known = self->place->config->persist ? summary : NULL;
+	if (!self->known)
+		json_decref(summary);
 }
 
 static void forget_names(struct workspace *self)
@@ -288,6 +332,8 @@ static void on_dead(const struct kernel_death *death, void *arg)
 		note_death(self, death);
 	}
 	forget_names(self);
+	if (!self->saving.store)
+		workspace_remember(self, NULL);
 	if (TAILQ_EMPTY(&self->calls) && self->saving.store)
 		store_rest(self->saving.store);
 	workspace_pump(self);
@@ -346,6 +392,7 @@ void workspace_release(struct workspace *self, struct call *call)
 	if (call->outputs.summary) {
 		json_decref(self->summary);
 		self->summary = json_incref(call->outputs.summary);
+		workspace_remember(self, json_incref(self->summary));
 	}
 	saving_on_cell(self, call);
 	if (self->kernel) {

@@ -20,6 +20,13 @@
 
 struct workspace;
 
+struct files_change {                   /* borrowed */
+	const struct files_list *wrote; /* new and changed ones; or NULL */
+	const struct files_list *gone;  /* or NULL */
+	const char *path;               /* one more that was written, or NULL */
+	bool names;                     /* some came or went */
+};
+
 struct workspace_place { /* what all workspaces share; outlives them */
 	const struct config *config;
 	struct kernel_place kernels;
@@ -29,6 +36,10 @@ struct workspace_place { /* what all workspaces share; outlives them */
 	struct proof *proof;         /* the one that is under way, or NULL */
 	LIST_HEAD(, viewer) viewers; /* viewer::link */
 	size_t kernels_alive;
+	/* Files were changed by a cell or a tool.  NULL: nobody wants to know. */
+	void (*changed)(const struct workspace *workspace,
+			const struct files_change *change, void *arg);
+	void *changed_arg;
 };
 
 /* Opens (and makes) the directory; starts nothing. */
@@ -51,6 +62,8 @@ const struct files *workspace_files(const struct workspace *self);
 int workspace_write(struct workspace *self, const char *path, size_t path_size,
 		    const void *data, size_t size, bool *created,
 		    struct err *err) must_check;
+/* Whether this file is, unchanged, one of the newest that workspace_write() wrote. */
+bool workspace_wrote(const struct workspace *self, const struct files_look *file);
 bool workspace_has_kernel(const struct workspace *self);
 /* Asks its store about its saved states; see store_program.c.  job is consumed.  Fails
  * if nothing is saved in this daemon. */
@@ -58,6 +71,9 @@ int workspace_ask(struct workspace *self, json_t *job, store_done_fn *done, void
 		  struct err *err) must_check;
 /* No more answers for arg. */
 void workspace_forget(struct workspace *self, const void *arg);
+/* What the last reply told of the namespace that the next call will find: vars ([name,
+ * what it is] each), columns (of tables).  NULL: nothing is known.  Borrows. */
+const json_t *workspace_known(const struct workspace *self);
 /* Number of the last cell that ran. */
 unsigned long long workspace_cells(const struct workspace *self);
 /* Calls that wait or run. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/channel.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +13,11 @@ struct channel {
 	LIST_ENTRY(channel) link;
 	struct channels *channels; /* borrowed */
 	struct channel_link via;
+	uint64_t number;   /* what a session's serial is over HTTP */
 	bool has_revision; /* initialize was answered */
 	enum mcp_revision revision;
 	json_t *hello; /* owned: its params */
+	json_t *level; /* owned: those of the last logging/setLevel */
 	size_t open;
 };
 
@@ -39,6 +42,7 @@ struct channel *channel_create(struct channels *channels,
 
 	self->channels = channels;
 	self->via = *link;
+	randombytes_buf(&self->number, sizeof self->number);
 	LIST_INSERT_HEAD(&channels->all, self, link);
 	return self;
 }
@@ -51,6 +55,11 @@ size_t channel_open(const struct channel *self)
 json_t *channel_hello(const struct channel *self)
 {
 	return self->hello;
+}
+
+json_t *channel_level(const struct channel *self)
+{
+	return self->level;
 }
 
 /* ---- answering ---- */
@@ -132,6 +141,21 @@ static void on_answer(json_t *message, void *arg)
 		channel->via.idle(channel->via.arg);
 }
 
+/* What is no answer is dropped early, so that answers find room. */
+static bool on_outlet(void *arg, json_t *message, bool must)
+{
+	const struct channel_ask *self = arg;
+	const struct channel *channel = self->channel;
+	owned(buf_finish) struct buf text = {0};
+
+	if (!channel ||
+	    (!must && (self->cancelled ||
+		       channel->via.waiting(channel->via.arg) > CHANNEL_WAITING_MAX)))
+		return false;
+	json_write(&text, message);
+	return channel->via.send(channel->via.arg, text.data, text.size, must);
+}
+
 void channel_refuse(struct channel *self, int code, const char *text)
 {
 	answer_now(self, NULL, rpc_error(NULL, code, "%s", text));
@@ -175,8 +199,12 @@ static void ask_server(struct channel *self, struct batch *batch, const struct r
 		       enum mcp_revision revision)
 {
 	struct channel_ask *ask = xcalloc(1, sizeof *ask);
-	struct server_context context = {.revision = revision,
-					 .workspaces = self->channels->workspaces};
+	struct server_context context = {
+	    .revision = revision,
+	    .session = revision >= MCP_STATELESS ? 0 : self->number,
+	    .client = client_abilities(json_object_get(self->hello, "capabilities")),
+	    .outlet = {.send = on_outlet, .arg = ask},
+	    .workspaces = self->channels->workspaces};
 
 	*ask = (struct channel_ask){.channel = self,
 				    .channels = self->channels,
@@ -235,6 +263,15 @@ static int revision_of(struct channel *self, const struct rpc *rpc, bool batch,
 	return -1;
 }
 
+/* Who has the workspaces may be another one later, and has to know it then. */
+static void note_level(struct channel *self, const struct rpc *rpc)
+{
+	if (strcmp(rpc->method, "logging/setLevel") != 0)
+		return;
+	json_decref(self->level);
+	self->level = json_incref(rpc->params);
+}
+
 static void take_request(struct channel *self, struct batch *batch,
 			 const struct rpc *rpc)
 {
@@ -258,6 +295,7 @@ static void take_request(struct channel *self, struct batch *batch,
 		int revision = revision_of(self, rpc, batch != NULL, &refusal);
 
 		if (revision >= 0) {
+			note_level(self, rpc);
 			ask_server(self, batch, rpc, (enum mcp_revision)revision);
 			return;
 		}
@@ -276,6 +314,8 @@ static void take_one(struct channel *self, struct batch *batch, json_t *message)
 				     "Invalid Request: %s", err.msg));
 	else if (rpc.kind == RPC_REQUEST)
 		take_request(self, batch, &rpc);
+	else if (rpc.kind == RPC_RESPONSE)
+		server_response(self->channels->server, message, self->number);
 	else if (rpc.kind == RPC_NOTIFICATION &&
 		 strcmp(rpc.method, "notifications/cancelled") == 0)
 		take_cancelled(self, &rpc);
@@ -386,7 +426,65 @@ void channel_fail(struct channel *self, json_t *message, const struct err *err)
 		send_value(self, answers);
 }
 
+/* ---- what happens besides ---- */
+
+static void tell_one(struct channel *self, json_t *message)
+{
+	owned(buf_finish) struct buf text = {0};
+
+	if (self->via.waiting(self->via.arg) > CHANNEL_WAITING_MAX)
+		return;
+	json_write(&text, message);
+	self->via.send(self->via.arg, text.data, text.size, false);
+}
+
+static void on_tell(void *arg, uint64_t session, json_t *message)
+{
+	const struct channels *self = arg;
+	struct channel *channel;
+
+	LIST_FOREACH(channel, &self->all, link)
+	if (channel->number == session)
+		tell_one(channel, message);
+}
+
+static void on_tell_all(void *arg, json_t *message)
+{
+	const struct channels *self = arg;
+	struct channel *channel;
+
+	LIST_FOREACH(channel, &self->all, link)
+	if (channel->has_revision)
+		tell_one(channel, message);
+}
+
+void channels_listen(struct channels *self)
+{
+	self->teller =
+	    (struct teller){.tell = on_tell, .tell_all = on_tell_all, .arg = self};
+	server_add_teller(self->server, &self->teller);
+}
+
+void channel_hang_up(struct channel *self)
+{
+	struct channel_ask *ask, *next;
+
+	for (ask = LIST_FIRST(&self->channels->asks); ask; ask = next) {
+		next = LIST_NEXT(ask, link);
+		if (ask->channel == self)
+			server_hang_up(self->channels->server, ask);
+	}
+}
+
 /* ---- the end ---- */
+
+/* Its answer will not come. */
+static void give_up(struct channel_ask *self)
+{
+	if (self->batch)
+		batch_step(self->batch, NULL, NULL);
+	ask_destroy(self);
+}
 
 void channel_destroy(struct channel **self)
 {
@@ -402,9 +500,13 @@ void channel_destroy(struct channel **self)
 		ask->channel = NULL;
 		if (ask->stateless)
 			server_cancel(dead->channels->server, ask);
+		else if (server_abandon(dead->channels->server, ask))
+			give_up(ask);
 	}
+	server_left(dead->channels->server, dead->number);
 	LIST_REMOVE(dead, link);
 	json_decref(dead->hello);
+	json_decref(dead->level);
 	free(dead);
 }
 
@@ -415,8 +517,6 @@ void channels_finish(struct channels *self)
 	while ((ask = LIST_FIRST(&self->asks))) {
 		if (ask->channel)
 			ask->channel->open--;
-		if (ask->batch)
-			batch_step(ask->batch, NULL, NULL);
-		ask_destroy(ask);
+		give_up(ask);
 	}
 }

@@ -20,11 +20,13 @@
 enum {
 	CHANNEL_OPEN_MAX = 128, /* requests being answered */
 	CHANNEL_BATCH_MAX = 100,
+	CHANNEL_WAITING_MAX = 256 * 1024, /* bytes; then notifications are dropped */
 };
 
 struct channel;
 
-struct channels {              /* embed it: what all conversations share */
+struct channels { /* embed it: what all conversations share; channels_listen() */
+	struct teller teller;
 	struct server *server; /* borrowed */
 	/* borrowed; NULL while this process has none: see divert */
 	struct workspaces *workspaces;
@@ -36,6 +38,8 @@ struct channel_link { /* what carries it */
 	/* Takes one message.  False: too much is waiting already, and nothing was
 	 * taken; never with must. */
 	bool (*send)(void *arg, const char *text, size_t size, bool must);
+	/* Bytes that wait to go out. */
+	size_t (*waiting)(void *arg);
 	/* Whose workspace it is: sets context's workspace, or else its refusal. */
 	void (*who)(void *arg, struct server_context *context);
 	/* True if the message, which needs a workspace or belongs to one that does, is
@@ -65,7 +69,13 @@ void channel_fail(struct channel *self, json_t *message, const struct err *err);
 size_t channel_open(const struct channel *self);
 /* The params of its `initialize`, or NULL.  Borrows until the next one comes. */
 json_t *channel_hello(const struct channel *self);
+/* The same of its `logging/setLevel`. */
+json_t *channel_level(const struct channel *self);
 
+/* Once its server is there: conversations are told what happens. */
+void channels_listen(struct channels *self);
+/* Ends what was asked for and has no end of its own. */
+void channel_hang_up(struct channel *self);
 /* After server_destroy(): nobody answers any more. */
 void channels_finish(struct channels *self);
 

@@ -147,6 +147,13 @@ static bool send_line(void *arg, const char *text, size_t size, bool must)
 	return lines_send(self->lines, text, size, must);
 }
 
+static size_t waiting(void *arg)
+{
+	const struct guest *self = arg;
+
+	return lines_waiting(self->lines);
+}
+
 static void who(void *arg, struct server_context *context)
 {
 	struct guest *self = arg;
@@ -190,7 +197,8 @@ static void on_line(void *arg, const char *text, size_t size)
 	loop_timer_stop(&self->patience);
 	self->channel = channel_create(
 	    self->door->channels,
-	    &(struct channel_link){.send = send_line, .who = who, .arg = self});
+	    &(struct channel_link){
+		.send = send_line, .waiting = waiting, .who = who, .arg = self});
 }
 
 static void on_too_long(void *arg)

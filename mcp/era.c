@@ -4,7 +4,6 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "wire/buf.h"
 #include "wire/json.h"
 #include "wire/mem.h"
 
@@ -26,9 +25,7 @@ static enum era refuse(struct era_verdict *out, int status, json_t *message)
 	return ERA_REFUSED;
 }
 
-/* The value of a header that may come as =?base64?...?= (what HTTP cannot carry plain).
- * Appends it to out; false for a broken sentinel. */
-static bool decode(struct buf *out, const char *value)
+bool era_decode(struct buf *out, const char *value)
 {
 	static const char start[] = "=?base64?", end[] = "?=";
 	size_t len = strlen(value), fixed = strlen(start) + strlen(end), size;
@@ -52,7 +49,7 @@ static bool same(const char *header, const char *wanted)
 {
 	owned(buf_finish) struct buf value = {0};
 
-	return header && wanted && decode(&value, header) &&
+	return header && wanted && era_decode(&value, header) &&
 	       value.size == strlen(wanted) &&
 	       memcmp(buf_str(&value), wanted, value.size) == 0;
 }
@@ -62,8 +59,9 @@ static const char *named_by(const char *method)
 {
 	static const struct {
 		const char *method, *param;
-	} rows[] = {
-	    {"tools/call", "name"}, {"prompts/get", "name"}, {"resources/read", "uri"}};
+	} rows[] = {{"tools/call", "name"},     {"prompts/get", "name"},
+		    {"resources/read", "uri"},  {"tasks/get", "taskId"},
+		    {"tasks/update", "taskId"}, {"tasks/cancel", "taskId"}};
 
 	for (size_t i = 0; i < COUNT_OF(rows); i++)
 		if (strcmp(rows[i].method, method) == 0)

@@ -15,6 +15,7 @@
 
 #include "mcp/rpc.h"
 #include "mcp/session.h"
+#include "wire/buf.h"
 
 #define ERA_META "io.modelcontextprotocol/"
 
@@ -36,6 +37,9 @@ struct era_verdict {
 enum era era_decide(const struct rpc *rpc, const struct era_headers *headers,
 		    bool (*has_method)(const char *method, enum mcp_revision revision),
 		    struct era_verdict *out);
+/* Appends the value of a header that may come as =?base64?...?= (what HTTP cannot carry
+ * plain).  False for a broken one. */
+bool era_decode(struct buf *out, const char *value);
 /* True if the message claims a revision in its body. */
 bool era_claims(const json_t *message);
 

@@ -15,10 +15,14 @@ enum { STREAM_AFTER_US = 250 * 1000 };
 struct post { /* one POST with requests in it; lives until all are answered */
 	LIST_ENTRY(post) link;
 	struct posts *owner;            /* borrowed */
-	struct exchange *exchange;      /* NULL once the client has left */
+	struct exchange *exchange;      /* NULL once the stream has it, or the client
+					   has left */
+	struct stream *stream;          /* NULL: none was begun */
+	struct session session;         /* whose it is */
+	const void *workspace;          /* the same */
+	json_t *request;                /* owned: the id of the only one, or NULL */
 	char headers[POST_HEADERS_MAX]; /* Mcp-Session-Id, after initialize */
-	bool batch, takes_stream, streaming;
-	bool stateless;  /* of 2026-07-28: to leave is to cancel */
+	bool batch, takes_stream;
 	size_t open;     /* requests not answered yet */
 	json_t *answers; /* owned: not sent yet */
 	struct loop_timer timer;
@@ -38,6 +42,8 @@ static void post_destroy(struct post *self)
 	LIST_REMOVE(self, link);
 	loop_timer_stop(&self->timer);
 	json_decref(self->answers);
+	json_decref(self->request);
+	stream_end(&self->stream);
 	free(self);
 }
 
@@ -49,52 +55,77 @@ void posts_finish(struct posts *self)
 		post_destroy(post);
 }
 
-/* ---- answering ---- */
+/* ---- streaming ---- */
 
-static bool send_event(struct post *self, json_t *message)
+/* The client has left and cannot come back.  Up to 2025-11-25 what it asked for goes
+ * on, and what can be is kept for it; since then, to leave is to cancel. */
+static void on_left(void *arg)
 {
-	owned(buf_finish) struct buf event = {0};
+	struct post *self = arg;
+	struct server *server = self->owner->server;
 
-	buf_text(&event, "event: message\ndata: ");
-	json_write(&event, message);
-	buf_text(&event, "\n\n");
-	return http_stream_send(self->exchange, event.data, event.size);
-}
-
-/* Sends what is there; what the queue does not take waits for on_drained(). */
-static void send_answers(struct post *self)
-{
-	while (json_array_size(self->answers) &&
-	       send_event(self, json_array_get(self->answers, 0)))
-		json_array_remove(self->answers, 0);
-	if (self->open || json_array_size(self->answers))
+	if (self->session.revision >= MCP_STATELESS) {
+		server_cancel(server, self);
 		return;
-	http_stream_end(self->exchange);
-	post_destroy(self);
+	}
+	self->open -= server_abandon(server, self);
+	if (!self->open)
+		post_destroy(self);
 }
 
-static void on_drained(struct exchange *exchange, void *arg)
+static void begin_stream(struct post *self)
 {
-	(void)exchange;
-	send_answers(arg);
+	const struct stream_options options = {.session = &self->session,
+					       .request = self->request,
+					       .owner = self->workspace,
+					       .headers = self->headers,
+					       .left = on_left,
+					       .arg = self};
+	struct exchange *exchange = take(&self->exchange);
+
+	loop_timer_stop(&self->timer);
+	self->stream = stream_open(self->owner->streams, exchange, &options);
+	for (size_t i = 0; i < json_array_size(self->answers); i++)
+		stream_send(self->stream, json_array_get(self->answers, i), true);
+	json_array_clear(self->answers);
 }
 
 static void on_late(void *arg)
 {
+	begin_stream(arg);
+}
+
+/* ---- what is said besides ---- */
+
+static bool on_outlet(void *arg, json_t *message, bool must)
+{
 	struct post *self = arg;
 
-	self->streaming = true;
-	http_on_drained(self->exchange, on_drained, self);
-	http_stream(self->exchange, self->headers);
-	send_answers(self);
+	if (!self->stream && self->exchange && self->takes_stream)
+		begin_stream(self);
+	return self->stream && stream_send(self->stream, message, must);
 }
+
+static bool on_disconnect(void *arg)
+{
+	struct post *self = arg;
+
+	if (!self->stream && self->exchange && self->takes_stream)
+		begin_stream(self);
+	return self->stream && stream_disconnect(self->stream);
+}
+
+/* ---- answering ---- */
 
 static void reply_all(struct post *self)
 {
 	loop_timer_stop(&self->timer);
 	http_on_gone(self->exchange, NULL, NULL);
-	post_reply_json(self->exchange, 200, self->headers,
-			self->batch ? self->answers : json_array_get(self->answers, 0));
+	json_t *answer = self->batch ? self->answers : json_array_get(self->answers, 0);
+	post_reply_json(
+	    self->exchange,
+	    self->session.revision >= MCP_STATELESS ? rpc_http_status(answer) : 200,
+	    self->headers, answer);
 	post_destroy(self);
 }
 
@@ -103,17 +134,21 @@ static void on_answer(json_t *message, void *arg)
 	struct post *self = arg;
 
 	self->open--;
-	json_array_append_new(self->answers, message);
-	if (!self->exchange && !self->open)
-		post_destroy(self);
-	else if (self->exchange && self->streaming)
-		send_answers(self);
-	else if (self->exchange && !self->open)
+	if (self->stream) {
+		stream_send(self->stream, message, true);
+		json_decref(message);
+	} else {
+		json_array_append_new(self->answers, message);
+	}
+	if (self->open)
+		return;
+	if (self->exchange)
 		reply_all(self);
+	else
+		post_destroy(self);
 }
 
-/* The client has left.  Up to 2025-11-25 what it asked for goes on and its answer is
- * dropped; since then, to leave is to cancel. */
+/* The client has left before anything was sent. */
 static void on_gone(struct exchange *exchange, void *arg)
 {
 	struct post *self = arg;
@@ -121,10 +156,7 @@ static void on_gone(struct exchange *exchange, void *arg)
 	(void)exchange;
 	self->exchange = NULL;
 	loop_timer_stop(&self->timer);
-	if (!self->open)
-		post_destroy(self);
-	else if (self->stateless)
-		server_cancel(self->owner->server, self);
+	on_left(self);
 }
 
 /* ---- taking ---- */
@@ -166,30 +198,54 @@ static bool take_message(struct post *post, json_t *message,
 	post->open--;
 	if (rpc.kind == RPC_NOTIFICATION)
 		server_notification(post->owner->server, &rpc, context);
+	else
+		server_response(post->owner->server, message, context->session);
 	return false;
 }
 
+/* The id of the only request there is, or NULL. */
+static json_t *only_request(const json_t *messages)
+{
+	const json_t *first = json_array_get(messages, 0);
+	json_t *id = json_object_get(first, "id");
+	bool is_request = json_is_string(json_object_get(first, "method"));
+
+	return is_request && json_array_size(messages) == 1 ? id : NULL;
+}
+
 void post_take(struct posts *self, struct exchange *exchange, const json_t *messages,
-	       bool batch, const struct server_context *context, const char *headers)
+	       bool batch, const struct session *session,
+	       const struct server_context *asker, const char *headers)
 {
 	struct post *post = post_create(self, exchange, batch);
+	struct server_context context = *asker;
 	size_t count = json_array_size(messages);
 	bool answered = false;
 
 	snprintf(post->headers, sizeof post->headers, "%s", headers);
-	post->stateless = context->revision >= MCP_STATELESS;
+	post->session = *session;
+	post->workspace = context.workspace;
+	post->request = json_incref(only_request(messages));
+	context.outlet = (struct outlet){
+	    .send = on_outlet, .disconnect = on_disconnect, .arg = post};
+	if (self->eager && post->takes_stream && session->serial && post->request)
+		begin_stream(post);
 	post->open = count + 1; /* one is ours, until all are under way */
 	for (size_t i = 0; i < count; i++)
-		answered |= take_message(post, json_array_get(messages, i), context);
+		answered |= take_message(post, json_array_get(messages, i), &context);
 	if (!answered) {
 		http_on_gone(exchange, NULL, NULL);
 		http_reply(exchange, 202, "", NULL, "", 0);
 		post_destroy(post);
 		return;
 	}
-	if (--post->open == 0)
+	if (--post->open) {
+		if (post->takes_stream && post->exchange)
+			loop_timer_start(self->loop, &post->timer, STREAM_AFTER_US,
+					 on_late, post);
+	} else if (post->exchange) {
 		reply_all(post);
-	else if (post->takes_stream)
-		loop_timer_start(self->loop, &post->timer, STREAM_AFTER_US, on_late,
-				 post);
+	} else {
+		post_destroy(post);
+	}
 }

@@ -1,7 +1,7 @@
 /*
  * post - one POST with messages in it: hands them to the server, gathers the answers,
- * and sends them as JSON when all are there within 250 ms, else as an event stream, if
- * the client takes one.
+ * and sends them as JSON when all are there within 250 ms and nothing was to be said
+ * before, else as an event stream, if the client takes one.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,6 +14,7 @@
 
 #include "mcp/server.h"
 #include "mcp/session.h"
+#include "mcp/stream.h"
 #include "wire/http.h"
 #include "wire/loop.h"
 
@@ -22,13 +23,16 @@ enum { POST_HEADERS_MAX = SESSION_ID_SIZE + 32 };
 struct posts {             /* embed it; all that are not answered yet */
 	struct loop *loop; /* borrowed, like the next */
 	struct server *server;
+	struct streams *streams;
+	bool eager;            /* sessions get a stream whenever they take one */
 	LIST_HEAD(, post) all; /* post::link */
 };
 
 /* Takes the messages (an array, borrowed) and ends the exchange, now or later.
- * headers: lines for the answer's head, or "". */
+ * session: whose they are; headers: lines for the answer's head, or "". */
 void post_take(struct posts *posts, struct exchange *exchange, const json_t *messages,
-	       bool batch, const struct server_context *context, const char *headers);
+	       bool batch, const struct session *session,
+	       const struct server_context *context, const char *headers);
 /* Drops what is open, unanswered. */
 void posts_finish(struct posts *self);
 

@@ -12,13 +12,13 @@
 #include "wire/mem.h"
 
 enum { ANSWER_MAX = 64 << 20 /* bytes; the result limit is at most a quarter */ };
-#define HELLO_ID "vivarium-relay" /* of the initialize that is ours */
+#define OUR_ID "vivarium-relay" /* of the requests that are ours */
 
 struct relay {
 	struct relay_owner owner;
 	struct lines *lines;
-	json_t *hello; /* owned: what the other one has got */
-	json_t *open;  /* owned: the ids of what is not answered, as an array */
+	json_t *hello, *level; /* owned: what the other one has got */
+	json_t *open;          /* owned: the ids of what is not answered, as an array */
 };
 
 static bool send_value(struct relay *self, json_t *message, bool must)
@@ -35,7 +35,9 @@ static void open_add_one(struct relay *self, const json_t *message)
 {
 	json_t *id = json_object_get(message, "id");
 
-	if (id && json_object_get(message, "method"))
+	/* What goes on as long as we do is not waited for. */
+	if (id && json_object_get(message, "method") &&
+	    strcmp(json_text(message, "method", ""), "subscriptions/listen") != 0)
 		json_array_append(self->open, id);
 }
 
@@ -62,10 +64,10 @@ size_t relay_open(const struct relay *self)
 
 /* ---- back ---- */
 
-/* True if it is the answer to our own. */
-static bool is_hello(const json_t *answer)
+/* True if it is the answer to one of our own. */
+static bool is_ours(const json_t *answer)
 {
-	return strcmp(json_text(answer, "id", ""), HELLO_ID) == 0;
+	return strcmp(json_text(answer, "id", ""), OUR_ID) == 0;
 }
 
 static void on_line(void *arg, const char *text, size_t size)
@@ -74,7 +76,7 @@ static void on_line(void *arg, const char *text, size_t size)
 	json_auto_t *answer = NULL;
 	struct err err;
 
-	if (json_parse(&answer, text, size, &err) < 0 || is_hello(answer))
+	if (json_parse(&answer, text, size, &err) < 0 || is_ours(answer))
 		return;
 	open_remove(self, json_object_get(answer, "id"));
 	for (size_t i = 0; i < json_array_size(answer); i++)
@@ -106,23 +108,27 @@ static void on_end(void *arg, bool broken)
 
 /* ---- there ---- */
 
-static int send_hello(struct relay *self, json_t *hello, struct err *err)
+/* A request of our own with these params, if they are new to him.  known: of the last
+ * one, owned. */
+static int send_first(struct relay *self, const char *method, json_t *params,
+		      json_t **known, struct err *err)
 {
-	if (!hello || hello == self->hello)
+	if (!params || params == *known)
 		return 0;
-	json_auto_t *first =
-	    json_pack("{ss ss ss sO}", "jsonrpc", "2.0", "id", HELLO_ID, "method",
-		      "initialize", "params", hello);
+	json_auto_t *first = json_pack("{ss ss ss sO}", "jsonrpc", "2.0", "id", OUR_ID,
+				       "method", method, "params", params);
 	if (!send_value(self, first, false))
 		return err_set(err, ERR_LIMIT, "too much waits to be handed on");
-	json_decref(self->hello);
-	self->hello = json_incref(hello);
+	json_decref(*known);
+	*known = json_incref(params);
 	return 0;
 }
 
-int relay_send(struct relay *self, json_t *hello, json_t *message, struct err *err)
+int relay_send(struct relay *self, json_t *hello, json_t *level, json_t *message,
+	       struct err *err)
 {
-	if (send_hello(self, hello, err) < 0)
+	if (send_first(self, "initialize", hello, &self->hello, err) < 0 ||
+	    send_first(self, "logging/setLevel", level, &self->level, err) < 0)
 		return -1;
 	if (!send_value(self, message, false))
 		return err_set(err, ERR_LIMIT, "too much waits to be handed on");
@@ -168,6 +174,7 @@ void relay_destroy(struct relay **self)
 		return;
 	lines_destroy(&dead->lines);
 	json_decref(dead->hello);
+	json_decref(dead->level);
 	json_decref(dead->open);
 	free(dead);
 }

@@ -31,9 +31,10 @@ int relay_create(struct relay **out, struct loop *loop, const char *own_dir,
 		 const char *user, const struct relay_owner *owner,
 		 struct err *err) must_check;
 void relay_destroy(struct relay **self);
-/* Hands a message on (borrowed).  hello: the params of the `initialize` that it belongs
- * to, or NULL; the other one gets it first, unless he has. */
-int relay_send(struct relay *self, json_t *hello, json_t *message,
+/* Hands a message on (borrowed).  hello, level: the params of the `initialize` and of
+ * the `logging/setLevel` that it comes after, or NULL; the other one gets them first,
+ * unless he has. */
+int relay_send(struct relay *self, json_t *hello, json_t *level, json_t *message,
 	       struct err *err) must_check;
 /* Messages that are not answered yet. */
 size_t relay_open(const struct relay *self);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/render.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mcp/saved.h"
 #include "mcp/uri.h"
+#include "wire/base64.h"
 #include "wire/buf.h"
 #include "wire/json.h"
 #include "wire/mem.h"
@@ -24,38 +24,23 @@ enum {
 	NEWEST_SHOWN = 5,
 };
 
+/* Short: clients may put it before the model, and pay for it, in every request. */
+#define TEXT "{\"type\":\"string\"}"
+#define COUNT "{\"type\":\"integer\"}"
+#define LIST "{\"type\":\"array\"}"
+#define OBJECT "{\"type\":\"object\"}"
 const char render_schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"exit_code\":{\"type\":\"integer\",\"description\":\"0 success, 1 exception, n "
-    "sys.exit(n), 124 timeout, 125 not run, 128+n killed by signal n\"},"
-    "\"end\":{\"type\":\"string\",\"enum\":[\"ok\",\"error\",\"timed_out\","
-    "\"cancelled\",\"killed\",\"kernel_died\",\"not_run\"]},"
-    "\"notice\":{\"type\":\"string\",\"description\":\"restarts, timeouts, losses\"},"
-    "\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"
-    "\"result\":{\"type\":\"string\",\"description\":\"value of the last expression\"},"
-    "\"error\":{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"object\",\"properties\":{"
-    "\"name\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
-    "\"traceback\":{\"type\":\"string\"}}}]},"
-    "\"earlier_output\":{\"type\":\"string\",\"description\":\"output of threads and "
-    "processes that came after the cell before this one\"},"
-    "\"images\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
-    "\"file names; (figure N) for what is no file\"},"
-    "\"files\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-    "\"path\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"},\"uri\":{\"type\":"
-    "\"string\"}}},\"description\":\"new and changed files\"},"
-    "\"duration_ms\":{\"type\":\"integer\"},"
-    "\"execution_count\":{\"type\":\"integer\"},"
-    "\"state\":{\"type\":\"object\",\"properties\":{"
-    "\"vars\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
-    "\"more_vars\":{\"type\":\"integer\"},"
-    "\"imports\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
-    "\"workspace_files\":{\"type\":\"integer\"},\"namespace\":{\"type\":\"object\","
-    "\"properties\":{\"saved\":{\"type\":\"boolean\",\"description\":\"the state after "
-    "this cell survives a crash\"},\"bytes\":{\"type\":\"integer\"},"
-    "\"lost_if_restarted\":{\"type\":\"object\"},\"restored\":{\"type\":\"object\"}}}}}"
-    "},"
-    "\"required\":[\"exit_code\",\"end\",\"notice\",\"stdout\",\"stderr\",\"result\","
-    "\"error\",\"images\",\"files\",\"duration_ms\",\"state\"]}";
+    "\"exit_code\":{\"anyOf\":[" COUNT
+    ",{\"type\":\"null\"}],\"description\":\"null still "
+    "running, 0 success, 1 exception, n sys.exit(n), 124 timeout, 125 not run, 130 "
+    "cancelled, 128+n signal n\"},"
+    "\"end\":" TEXT ",\"notice\":" TEXT ",\"stdout\":" TEXT ",\"stderr\":" TEXT
+    ",\"result\":" TEXT ",\"error\":{\"anyOf\":[{\"type\":\"null\"}," OBJECT
+    "]},\"earlier_output\":" TEXT ",\"images\":" LIST ",\"files\":" LIST
+    ",\"duration_ms\":" COUNT ",\"execution_count\":" COUNT ",\"state\":" OBJECT
+    "},\"required\":[\"exit_code\",\"end\",\"notice\",\"stdout\",\"stderr\","
+    "\"result\",\"error\",\"images\",\"files\",\"duration_ms\",\"state\"]}";
 
 static const char *const end_names[] = {
     [CALL_OK] = "ok",
@@ -65,6 +50,7 @@ static const char *const end_names[] = {
     [CALL_KILLED] = "killed",
     [CALL_KERNEL_DIED] = "kernel_died",
     [CALL_NOT_RUN] = "not_run",
+    [CALL_GOES_ON] = "running",
 };
 
 /* What both forms of the answer show. */
@@ -126,7 +112,7 @@ static void add_headline(struct buf *text, const struct outcome *outcome,
 {
 	const struct outputs *outputs = outcome->outputs;
 
-	if (outcome->end == CALL_OK)
+	if (outcome->end == CALL_OK || outcome->end == CALL_GOES_ON)
 		return;
 	if (shows_error(outcome) && outcome->end == CALL_ERROR)
 		buf_printf(text, "Error: %s: %.*s (exit code %d)\n",
@@ -392,16 +378,18 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 	    names_json(json_object_get(summary, "modules")), "workspace_files",
 	    (int)outcome->workspace->count);
 	json_object_set_new(state, "namespace", saved_json(summary));
-	return json_pack("{si ss so so so so so so so so sI sI so}", "exit_code",
-			 outcome->exit_code, "end", end_names[outcome->end], "notice",
-			 text_json(&notice), "stdout", text_json(&parts->out), "stderr",
-			 text_json(&parts->err), "result", text_json(&parts->result),
-			 "error", error_json(outcome, parts), "earlier_output",
-			 json_string_lossy(outcome->late, strlen(outcome->late)),
-			 "images", images_json(outcome), "files",
-			 files_json(outcome->wrote, options->workspace), "duration_ms",
-			 (json_int_t)(outcome->duration_us / 1000), "execution_count",
-			 (json_int_t)outputs->execution_count, "state", state);
+	return json_pack(
+	    "{so ss so so so so so so so so sI sI so}", "exit_code",
+	    outcome->end == CALL_GOES_ON ? json_null()
+					 : json_integer(outcome->exit_code),
+	    "end", end_names[outcome->end], "notice", text_json(&notice), "stdout",
+	    text_json(&parts->out), "stderr", text_json(&parts->err), "result",
+	    text_json(&parts->result), "error", error_json(outcome, parts),
+	    "earlier_output", json_string_lossy(outcome->late, strlen(outcome->late)),
+	    "images", images_json(outcome), "files",
+	    files_json(outcome->wrote, options->workspace), "duration_ms",
+	    (json_int_t)(outcome->duration_us / 1000), "execution_count",
+	    (json_int_t)outputs->execution_count, "state", state);
 }
 
 /* ---- together ---- */
@@ -414,14 +402,10 @@ static void add_text(json_t *content, const struct buf *text)
 
 static void add_image(json_t *content, const struct picture *picture)
 {
-	size_t size =
-	    sodium_base64_ENCODED_LEN(picture->size, sodium_base64_VARIANT_ORIGINAL);
-	owned(free_text) char *base64 = xcalloc(1, size);
-
-	sodium_bin2base64(base64, size, picture->png, picture->size,
-			  sodium_base64_VARIANT_ORIGINAL);
-	json_array_append_new(content, json_pack("{ss ss ss}", "type", "image", "data",
-						 base64, "mimeType", "image/png"));
+	json_array_append_new(
+	    content, json_pack("{ss so ss}", "type", "image", "data",
+			       base64_json(picture->png, picture->size, BASE64_PLAIN),
+			       "mimeType", "image/png"));
 }
 
 json_t *render_outcome(const struct outcome *outcome,
@@ -441,8 +425,9 @@ json_t *render_outcome(const struct outcome *outcome,
 		build_footer(&footer, outcome, options);
 		add_text(content, &footer);
 	}
-	json_t *result = json_pack("{so sb}", "content", content, "isError",
-				   outcome->end != CALL_OK);
+	json_t *result =
+	    json_pack("{so sb}", "content", content, "isError",
+		      outcome->end != CALL_OK && outcome->end != CALL_GOES_ON);
 	if (options->revision >= MCP_2025_06_18)
 		json_object_set_new(result, "structuredContent",
 				    build_structure(outcome, &parts, options));

@@ -2,14 +2,14 @@
 #include "mcp/resources.h"
 
 #include <limits.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "kernelmgr/files.h"
-#include "mcp/rpc.h"
+#include "mcp/conformance.h"
 #include "mcp/uri.h"
+#include "wire/base64.h"
 #include "wire/json.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
@@ -18,20 +18,8 @@ enum {
 	PAGE = 500,
 	ENVELOPE = 8192, /* bytes of an answer that are not the file */
 };
-#define BASE64 sodium_base64_VARIANT_ORIGINAL
-#define CURSOR_BASE64 sodium_base64_VARIANT_URLSAFE_NO_PADDING
 
-/* Caller owns. */
-static json_t *base64_json(const char *data, size_t size, int variant)
-{
-	size_t room = sodium_base64_encoded_len(size, variant);
-	owned(free_text) char *text = xcalloc(1, room);
-
-	sodium_bin2base64(text, room, (const unsigned char *)data, size, variant);
-	return json_string(text);
-}
-
-static json_t *refuse(struct resources_error *error, int code)
+static json_t *refuse(struct rpc_refusal *error, int code)
 {
 	error->code = code;
 	return NULL;
@@ -78,7 +66,7 @@ static int read_cursor(struct buf *out, const json_t *params, struct err *err)
 	char *room = buf_reserve(out, 2 * PATH_MAX);
 	if (!json_is_string(cursor) || !length || length > 2 * PATH_MAX ||
 	    sodium_base642bin((unsigned char *)room, length, json_string_value(cursor),
-			      length, NULL, &size, &end, CURSOR_BASE64) < 0 ||
+			      length, NULL, &size, &end, BASE64_URL) < 0 ||
 	    end != json_string_value(cursor) + length || memchr(room, '\0', size))
 		return err_set(err, ERR_ARGUMENT,
 			       "unknown cursor: give back nextCursor as it came");
@@ -87,7 +75,7 @@ static int read_cursor(struct buf *out, const json_t *params, struct err *err)
 	return 0;
 }
 
-json_t *resources_list(const struct resources_ask *ask, struct resources_error *error)
+json_t *resources_list(const struct resources_ask *ask, struct rpc_refusal *error)
 {
 	owned(files_scan_finish) struct files_scan scan = {0};
 	owned(buf_finish) struct buf after = {0};
@@ -104,13 +92,15 @@ json_t *resources_list(const struct resources_ask *ask, struct resources_error *
 		first++;
 	json_t *rows = json_array(), *result = json_pack("{so}", "resources", rows);
 	size_t end = scan.count - first > PAGE ? first + PAGE : scan.count;
+	if (ask->config->conformance && !after.size)
+		conformance_list_resources(rows);
 	for (size_t i = first; i < end; i++)
 		json_array_append_new(rows, row_of(&scan.entries[i], ask));
 	if (end < scan.count)
 		json_object_set_new(result, "nextCursor",
 				    base64_json(scan.entries[end - 1].path,
 						strlen(scan.entries[end - 1].path),
-						CURSOR_BASE64));
+						BASE64_URL));
 	return result;
 }
 
@@ -148,6 +138,11 @@ static const char *mime_of(const char *path, const struct buf *bytes, bool text)
 	return "application/octet-stream";
 }
 
+static size_t limit_of(const struct resources_ask *ask)
+{
+	return (size_t)ask->config->result_limit;
+}
+
 static json_t *contents(const struct resources_ask *ask, const json_t *uri,
 			const char *path, const struct buf *bytes)
 {
@@ -156,12 +151,13 @@ static json_t *contents(const struct resources_ask *ask, const json_t *uri,
 	    json_pack("{sO ss}", "uri", uri, "mimeType", mime_of(path, bytes, text));
 
 	/* A text that JSON would blow up over the limit goes as bytes. */
-	if (text && size_in_json(bytes) + ENVELOPE <= ask->result_limit)
+	if (text && size_in_json(bytes) + ENVELOPE <= limit_of(ask))
 		json_object_set_new(item, "text",
 				    json_stringn(buf_str(bytes), bytes->size));
 	else
-		json_object_set_new(item, "blob",
-				    base64_json(buf_str(bytes), bytes->size, BASE64));
+		json_object_set_new(
+		    item, "blob",
+		    base64_json(buf_str(bytes), bytes->size, BASE64_PLAIN));
 	return json_pack("{s[o]}", "contents", item);
 }
 
@@ -173,10 +169,10 @@ static int code_of(enum err_kind kind, enum mcp_revision revision)
 	return revision >= MCP_STATELESS ? RPC_INVALID_PARAMS : RPC_NO_RESOURCE;
 }
 
-json_t *resources_read(const struct resources_ask *ask, struct resources_error *error)
+json_t *resources_read(const struct resources_ask *ask, struct rpc_refusal *error)
 {
 	json_t *uri = json_object_get(ask->params, "uri");
-	size_t max = (ask->result_limit - ENVELOPE) / 4 * 3;
+	size_t max = (limit_of(ask) - ENVELOPE) / 4 * 3;
 	owned(buf_finish) struct buf branch = {0}, path = {0}, bytes = {0};
 	struct workspace *workspace;
 
@@ -185,6 +181,10 @@ json_t *resources_read(const struct resources_ask *ask, struct resources_error *
 			"params.uri is missing; resources are " URI_START "/PATH");
 		return refuse(error, RPC_INVALID_PARAMS);
 	}
+	json_t *fixture =
+	    ask->config->conformance ? conformance_read(json_string_value(uri)) : NULL;
+	if (fixture)
+		return json_pack("{s[o]}", "contents", fixture);
 	if (!uri_to_path(&branch, &path, json_string_value(uri),
 			 json_string_length(uri)) ||
 	    (branch.size && !ask->branches))
@@ -201,8 +201,7 @@ json_t *resources_read(const struct resources_ask *ask, struct resources_error *
 
 /* ---- templates ---- */
 
-json_t *resources_templates(const struct resources_ask *ask,
-			    struct resources_error *error)
+json_t *resources_templates(const struct resources_ask *ask, struct rpc_refusal *error)
 {
 	if (json_object_get(ask->params, "cursor")) {
 		err_set(&error->err, ERR_ARGUMENT,
@@ -211,8 +210,10 @@ json_t *resources_templates(const struct resources_ask *ask,
 	}
 	json_t *rows = json_pack(
 	    "[{ss ss ss}]", "uriTemplate", URI_TEMPLATE, "name", "file", "description",
-	    "A file of the workspace by its path; what is no UTF-8 text "
-	    "comes as base64.");
+	    "A file of the workspace by its path; what is no UTF-8 text comes as "
+	    "base64.");
+	if (ask->config->conformance)
+		conformance_list_templates(rows);
 	if (ask->branches)
 		json_array_append_new(
 		    rows, json_pack("{ss ss ss}", "uriTemplate", URI_BRANCH_TEMPLATE,

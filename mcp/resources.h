@@ -11,27 +11,21 @@
 #include <jansson.h>
 
 #include "kernelmgr/workspaces.h"
+#include "mcp/rpc.h"
 #include "mcp/session.h"
 
 struct resources_ask { /* borrowed */
+	const struct config *config;
 	struct workspaces *workspaces;
 	struct workspace *workspace;
 	bool branches; /* can be made, and read */
 	const json_t *params;
 	enum mcp_revision revision;
-	size_t result_limit; /* bytes of one answer */
-};
-
-struct resources_error { /* a JSON-RPC error */
-	int code;
-	struct err err;
-	json_t *data; /* caller owns; or NULL */
 };
 
 /* Results of the three methods; caller owns.  NULL: error says why. */
-json_t *resources_list(const struct resources_ask *ask, struct resources_error *error);
-json_t *resources_read(const struct resources_ask *ask, struct resources_error *error);
-json_t *resources_templates(const struct resources_ask *ask,
-			    struct resources_error *error);
+json_t *resources_list(const struct resources_ask *ask, struct rpc_refusal *error);
+json_t *resources_read(const struct resources_ask *ask, struct rpc_refusal *error);
+json_t *resources_templates(const struct resources_ask *ask, struct rpc_refusal *error);
 
 #endif

@@ -50,6 +50,23 @@ json_t *rpc_result(json_t *id, json_t *result)
 	return message;
 }
 
+json_t *rpc_refuse(json_t *id, struct rpc_refusal *refusal)
+{
+	json_t *message = rpc_error(id, refusal->code, "%s", refusal->err.msg);
+
+	if (refusal->data)
+		json_object_set_new(json_object_get(message, "error"), "data",
+				    take(&refusal->data));
+	return message;
+}
+
+int rpc_http_status(const json_t *message)
+{
+	const json_t *error = json_object_get(message, "error");
+
+	return json_integer_of(error, "code", 0) == RPC_CAPABILITY_MISSING ? 400 : 200;
+}
+
 json_t *rpc_error(json_t *id, int code, const char *fmt, ...)
 {
 	char text[512];

@@ -36,6 +36,12 @@ struct rpc { /* all of it is borrowed from the message */
 	json_t *params;     /* object; NULL when absent */
 };
 
+struct rpc_refusal { /* an error that is on its way to become an answer */
+	int code;
+	struct err err;
+	json_t *data; /* caller owns; or NULL */
+};
+
 /* Takes a message apart.  Fails with ERR_REQUEST and what is wrong; out->id is set if
  * one could be read, so that the answer can carry it. */
 int rpc_read(struct rpc *out, json_t *message, struct err *err) must_check;
@@ -44,5 +50,9 @@ int rpc_read(struct rpc *out, json_t *message, struct err *err) must_check;
 json_t *rpc_result(json_t *id, json_t *result);
 json_t *rpc_error(json_t *id, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The answer that it becomes; takes its data. */
+json_t *rpc_refuse(json_t *id, struct rpc_refusal *refusal);
+/* The HTTP status of an answer in 2026-07-28. */
+int rpc_http_status(const json_t *message);
 
 #endif

@@ -1,70 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "mcp/server.h"
+#include "mcp/server_impl.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "mcp/era.h"
-#include "mcp/resources.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/log.h"
 #include "wire/mem.h"
 
 enum { CACHE_MS = 300 * 1000 };
-
-struct request { /* a tools/call that is being answered */
-	LIST_ENTRY(request) link;
-	struct server_context context;
-	json_t *id; /* owned */
-	struct tool_call tool;
-	server_answer_fn *answer;
-	void *arg;
-};
-
-struct server {
-	const struct config *config;
-	LIST_HEAD(, request) requests; /* request::link */
-};
-
-static const char instructions[] =
-    "run_python keeps one live IPython kernel: variables, imports and functions stay "
-    "between calls, so build on them instead of repeating code. Files in the working "
-    "directory stay too: list_files, read_text_file and write_file work on them, and "
-    "they are resources, workspace:///PATH. Each result ends with a footer that names "
-    "what the next call will find; one of the first lines tells when the kernel was "
-    "restarted and what was lost. Show figures with plt.show() or leave them open; "
-    "they come back as images. vivarium_charts draws them in one line.";
-
-struct server *server_create(const struct config *config)
-{
-	struct server *self = xcalloc(1, sizeof *self);
-
-	self->config = config;
-	LIST_INIT(&self->requests);
-	return self;
-}
-
-static void request_destroy(struct request *self)
-{
-	LIST_REMOVE(self, link);
-	json_decref(self->id);
-	tool_drop(&self->tool);
-	free(self);
-}
-
-void server_destroy(struct server **self)
-{
-	struct server *dead = take(self);
-	struct request *request;
-
-	if (!dead)
-		return;
-	while ((request = LIST_FIRST(&dead->requests)))
-		request_destroy(request);
-	free(dead);
-}
 
 int server_negotiate(const struct rpc *rpc, enum mcp_revision *out, struct err *err)
 {
@@ -83,38 +31,58 @@ int server_negotiate(const struct rpc *rpc, enum mcp_revision *out, struct err *
 
 /* ---- methods ---- */
 
-struct ask { /* one request on its way through a method */
-	struct server *server;
-	const struct rpc *rpc;
-	const struct server_context *context;
-	server_answer_fn *answer;
-	void *arg;
-};
-
-static json_t *server_info(enum mcp_revision revision)
-{
-	json_t *info =
-	    json_pack("{ss ss}", "name", "vivarium", "version", VIVARIUM_VERSION);
-
-	if (revision >= MCP_2025_06_18)
-		json_object_set_new(info, "title", json_string("Vivarium"));
-	return info;
-}
-
 /* What 2026-07-28 wants on every result. */
-static json_t *dress(json_t *result, enum mcp_revision revision)
+json_t *server_dress(json_t *result, enum mcp_revision revision)
 {
 	if (revision < MCP_STATELESS)
 		return result;
-	json_object_set_new(result, "resultType", json_string("complete"));
-	json_object_set_new(
-	    result, "_meta",
-	    json_pack("{so}", ERA_META "serverInfo", server_info(revision)));
+	if (!json_object_get(result, "resultType"))
+		json_object_set_new(result, "resultType", json_string("complete"));
+	if (!json_object_get(result, "_meta"))
+		json_object_set_new(result, "_meta", json_object());
+	json_t *meta = json_object_get(result, "_meta");
+	if (!json_object_get(meta, ERA_META "serverInfo"))
+		json_object_set_new(meta, ERA_META "serverInfo", server_name(revision));
 	return result;
 }
 
+struct server *server_create(const struct config *config, struct loop *loop)
+{
+	struct server *self = xcalloc(1, sizeof *self);
+
+	self->config = config;
+	randombytes_buf(self->key.bytes, sizeof self->key.bytes);
+	jobs_init(&self->jobs, loop, config, server_dress);
+	self->questions.loop = loop;
+	audience_init(&self->audience);
+	return self;
+}
+
+void server_use_key(struct server *self, const unsigned char *secret)
+{
+	static const unsigned char purpose[] = "vivarium requestState";
+
+	crypto_generichash(self->key.bytes, sizeof self->key.bytes, purpose,
+			   sizeof purpose, secret, ASKS_KEY_SIZE);
+}
+
+void server_destroy(struct server **self)
+{
+	struct server *dead = take(self);
+
+	if (!dead)
+		return;
+	jobs_finish(&dead->jobs);
+	for (size_t i = 0; i < COUNT_OF(dead->tools); i++)
+		json_decref(dead->tools[i]);
+	explicit_bzero(&dead->key, sizeof dead->key);
+	questions_finish(&dead->questions);
+	audience_finish(&dead->audience);
+	free(dead);
+}
+
 /* How long, and by whom, a result may be kept. */
-static json_t *cached(json_t *result, enum mcp_revision revision, int ms,
+json_t *server_cached(json_t *result, enum mcp_revision revision, int ms,
 		      const char *scope)
 {
 	if (revision < MCP_STATELESS)
@@ -125,182 +93,149 @@ static json_t *cached(json_t *result, enum mcp_revision revision, int ms,
 }
 
 /* What never changes while the server runs. */
-static json_t *cacheable(json_t *result, enum mcp_revision revision)
+json_t *server_cacheable(json_t *result, enum mcp_revision revision)
 {
-	return cached(result, revision, CACHE_MS, "public");
+	return server_cached(result, revision, CACHE_MS, "public");
 }
 
-static void refuse(const struct ask *ask, json_t *error)
+void ask_refuse(const struct ask *ask, json_t *error)
 {
 	ask->answer(error, ask->arg);
 }
 
-static void answer(const struct ask *ask, json_t *result)
+void ask_answer(const struct ask *ask, json_t *result)
 {
-	ask->answer(rpc_result(ask->rpc->id, dress(result, ask->context->revision)),
-		    ask->arg);
-}
-
-static void on_initialize(const struct ask *ask)
-{
-	enum mcp_revision revision = ask->context->revision;
-
-	answer(ask, json_pack("{ss s{s{} s{}} so ss}", "protocolVersion",
-			      mcp_revision_name(revision), "capabilities", "tools",
-			      "resources", "serverInfo", server_info(revision),
-			      "instructions", instructions));
-}
-
-static void on_discover(const struct ask *ask)
-{
-	answer(ask,
-	       cacheable(json_pack("{s[s] s{s{} s{}} ss}", "supportedVersions",
-				   mcp_revision_name(MCP_2026_07_28), "capabilities",
-				   "tools", "resources", "instructions", instructions),
-			 ask->context->revision));
+	ask->answer(
+	    rpc_result(ask->rpc->id, server_dress(result, ask->context->revision)),
+	    ask->arg);
 }
 
 static void on_ping(const struct ask *ask)
 {
-	answer(ask, json_object());
+	ask_answer(ask, json_object());
 }
 
 static void on_tools_list(const struct ask *ask)
 {
 	enum mcp_revision revision = ask->context->revision;
+	json_t **tools = &ask->server->tools[revision];
 
 	/* All tools fit one page, so nobody can have a cursor from us. */
-	if (json_object_get(ask->rpc->params, "cursor"))
-		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
-				      "unknown cursor: tools/list has one page"));
-	else
-		answer(ask,
-		       cacheable(json_pack("{so}", "tools",
-					   tools_list(ask->server->config, revision)),
-				 revision));
-}
-
-static struct resources_ask resources_ask(const struct ask *ask)
-{
-	const struct config *config = ask->server->config;
-
-	return (struct resources_ask){.workspaces = ask->context->workspaces,
-				      .workspace = ask->context->workspace,
-				      .branches = tools_have_branches(config),
-				      .params = ask->rpc->params,
-				      .revision = ask->context->revision,
-				      .result_limit = (size_t)config->result_limit};
+	if (json_object_get(ask->rpc->params, "cursor")) {
+		ask_refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+					  "unknown cursor: tools/list has one page"));
+		return;
+	}
+	if (!*tools)
+		*tools = tools_list(ask->server->config, revision);
+	ask_answer(ask, server_cacheable(json_pack("{sO}", "tools", *tools), revision));
 }
 
 /* Takes both. */
-static void answer_resources(const struct ask *ask, json_t *result,
-			     struct resources_error *error)
+void ask_answer_or_refuse(const struct ask *ask, json_t *result,
+			  struct rpc_refusal *error)
 {
 	if (result) {
-		answer(ask, result);
+		ask_answer(ask, result);
 		return;
 	}
-	json_t *message = rpc_error(ask->rpc->id, error->code, "%s", error->err.msg);
-	if (error->data)
-		json_object_set_new(json_object_get(message, "error"), "data",
-				    error->data);
-	refuse(ask, message);
+	ask_refuse(ask, rpc_refuse(ask->rpc->id, error));
 }
 
-/* Files change at any time, and are a user's own.  Nobody has none. */
-static void on_resources_list(const struct ask *ask)
+/* What may be asked of the client, and what it has answered already. */
+int ask_begin_asks(const struct ask *ask, const char *method, struct asks *out,
+		   struct err *err)
 {
-	const struct resources_ask resources = resources_ask(ask);
-	struct resources_error error = {0};
-	json_t *result = resources.workspace ? resources_list(&resources, &error)
-					     : json_pack("{s[]}", "resources");
+	const struct workspace *workspace = ask->context->workspace;
 
-	answer_resources(
-	    ask, result ? cached(result, resources.revision, 0, "private") : NULL,
-	    &error);
+	*out = (struct asks){.revision = ask->context->revision,
+			     .client = ask->context->client,
+			     .key = &ask->server->key,
+			     .method = method,
+			     .workspace = workspace ? workspace_name(workspace) : "",
+			     .params = json_incref(ask->rpc->params)};
+	return out->revision < MCP_STATELESS ? 0 : asks_read(out, err);
 }
 
-static void on_resources_read(const struct ask *ask)
-{
-	const struct resources_ask resources = resources_ask(ask);
-	struct resources_error error = {.code = RPC_INVALID_PARAMS,
-					.err = ask->context->refusal};
-	json_t *result =
-	    resources.workspace ? resources_read(&resources, &error) : NULL;
-
-	answer_resources(
-	    ask, result ? cached(result, resources.revision, 0, "private") : NULL,
-	    &error);
-}
-
-static void on_resource_templates(const struct ask *ask)
-{
-	const struct resources_ask resources = resources_ask(ask);
-	struct resources_error error = {0};
-	json_t *result = resources_templates(&resources, &error);
-
-	answer_resources(ask, result ? cacheable(result, resources.revision) : NULL,
-			 &error);
-}
-
-static void on_tool_done(json_t *result, void *arg)
-{
-	struct request *self = arg;
-	json_t *message = rpc_result(self->id, dress(result, self->context.revision));
-
-	self->answer(message, self->arg);
-	request_destroy(self);
-}
+/* ---- tools/call ---- */
 
 static void on_tools_call(const struct ask *ask)
 {
 	const char *name = json_text(ask->rpc->params, "name", NULL);
 	const struct tool *tool = name ? tool_find(ask->server->config, name) : NULL;
-	const json_t *arguments = json_object_get(ask->rpc->params, "arguments");
+	json_t *arguments = json_object_get(ask->rpc->params, "arguments");
+	struct asks asks;
+	struct err err;
 
 	if (!tool) {
-		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
-				      "Unknown tool: %.100s; tools/list names them all",
-				      name ? name : "(no params.name)"));
+		ask_refuse(ask,
+			   rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+				     "Unknown tool: %.100s; tools/list names them all",
+				     name ? name : "(no params.name)"));
 		return;
 	}
 	if (arguments && !json_is_object(arguments) && !json_is_null(arguments)) {
-		refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
-				      "params.arguments is not an object"));
+		ask_refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+					  "params.arguments is not an object"));
 		return;
 	}
-	struct request *self = xcalloc(1, sizeof *self);
-	*self = (struct request){.context = *ask->context,
-				 .id = json_incref(ask->rpc->id),
-				 .answer = ask->answer,
-				 .arg = ask->arg,
-				 .tool = {.tool = tool,
-					  .config = ask->server->config,
-					  .workspaces = ask->context->workspaces,
-					  .workspace = ask->context->workspace,
-					  .revision = ask->context->revision,
-					  .done = on_tool_done,
-					  .arg = self}};
-	LIST_INSERT_HEAD(&ask->server->requests, self, link);
-	if (ask->context->workspace)
-		tool_start(&self->tool, arguments);
-	else
-		tool_fail(&self->tool, &ask->context->refusal);
+	if (ask_begin_asks(ask, "tools/call", &asks, &err) < 0) {
+		asks_finish(&asks);
+		ask_refuse(ask, rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s",
+					  err.msg));
+		return;
+	}
+	const struct job_start start = {.context = ask->context,
+					.id = ask->rpc->id,
+					.tool = tool,
+					.questions = &ask->server->questions,
+					.asks = asks,
+					.answer = ask->answer,
+					.arg = ask->arg};
+	job_start(&ask->server->jobs, &start, arguments);
 }
+
+static void on_set_level(const struct ask *ask)
+{
+	int level = outlet_level(json_text(ask->rpc->params, "level", ""));
+
+	if (level == LOG_NONE) {
+		ask_refuse(ask,
+			   rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
+				     "params.level is none of debug, info, notice, "
+				     "warning, error, critical, alert, emergency"));
+		return;
+	}
+	audience_set_level(&ask->server->audience, ask->context->session, level);
+	ask_answer(ask, json_object());
+}
+
+/* ---- all methods ---- */
 
 static const struct {
 	const char *name;
 	enum mcp_revision first, last;
 	void (*run)(const struct ask *ask);
 } methods[] = {
-    {"initialize", MCP_2024_11_05, MCP_2025_11_25, on_initialize},
+    {"initialize", MCP_2024_11_05, MCP_2025_11_25, server_on_initialize},
     {"ping", MCP_2024_11_05, MCP_2025_11_25, on_ping},
-    {"server/discover", MCP_2026_07_28, MCP_2026_07_28, on_discover},
+    {"server/discover", MCP_2026_07_28, MCP_2026_07_28, server_on_discover},
+    {"logging/setLevel", MCP_2024_11_05, MCP_2025_11_25, on_set_level},
     {"tools/list", MCP_2024_11_05, MCP_2026_07_28, on_tools_list},
     {"tools/call", MCP_2024_11_05, MCP_2026_07_28, on_tools_call},
-    {"resources/list", MCP_2024_11_05, MCP_2026_07_28, on_resources_list},
-    {"resources/read", MCP_2024_11_05, MCP_2026_07_28, on_resources_read},
-    {"resources/templates/list", MCP_2024_11_05, MCP_2026_07_28, on_resource_templates},
+    {"resources/list", MCP_2024_11_05, MCP_2026_07_28, server_on_resources_list},
+    {"resources/read", MCP_2024_11_05, MCP_2026_07_28, server_on_resources_read},
+    {"prompts/list", MCP_2024_11_05, MCP_2026_07_28, server_on_prompts_list},
+    {"prompts/get", MCP_2024_11_05, MCP_2026_07_28, server_on_prompts_get},
+    {"completion/complete", MCP_2024_11_05, MCP_2026_07_28, server_on_complete},
+    {"resources/templates/list", MCP_2024_11_05, MCP_2026_07_28,
+     server_on_resource_templates},
+    {"resources/subscribe", MCP_2024_11_05, MCP_2025_11_25, server_on_subscribe},
+    {"resources/unsubscribe", MCP_2024_11_05, MCP_2025_11_25, server_on_unsubscribe},
+    {"subscriptions/listen", MCP_2026_07_28, MCP_2026_07_28, server_on_listen},
+    {"tasks/get", MCP_2026_07_28, MCP_2026_07_28, server_on_tasks_get},
+    {"tasks/update", MCP_2026_07_28, MCP_2026_07_28, server_on_tasks_update},
+    {"tasks/cancel", MCP_2026_07_28, MCP_2026_07_28, server_on_tasks_cancel},
 };
 
 /* Row of the method, or -1. */
@@ -318,10 +253,28 @@ bool server_has_method(const char *method, enum mcp_revision revision)
 	return find_method(method, revision) >= 0;
 }
 
+json_t *server_check_headers(const struct server *self, const struct rpc *rpc,
+			     bool (*header)(void *arg, const char *name,
+					    struct buf *out),
+			     void *arg)
+{
+	const char *wrong =
+	    strcmp(rpc->method, "tools/call") == 0
+		? tools_header_mismatch(self->config, rpc->params, header, arg)
+		: NULL;
+
+	return wrong ? rpc_error(rpc->id, RPC_HEADER_MISMATCH,
+				 "Header mismatch: Mcp-Param-%s is missing or not what "
+				 "the arguments say",
+				 wrong)
+		     : NULL;
+}
+
 bool server_needs_workspace(const char *method)
 {
-	static const char *const without[] = {"initialize", "ping", "server/discover",
-					      "tools/list"};
+	static const char *const without[] = {"initialize",      "ping",
+					      "server/discover", "tools/list",
+					      "prompts/list",    "logging/setLevel"};
 
 	for (size_t i = 0; i < COUNT_OF(without); i++)
 		if (strcmp(without[i], method) == 0)
@@ -329,50 +282,69 @@ bool server_needs_workspace(const char *method)
 	return true;
 }
 
+/* What the request itself says of who asks, and what is remembered of him. */
+static void complete(struct server *self, const struct rpc *rpc,
+		     struct server_context *context)
+{
+	const json_t *meta = json_object_get(rpc->params, "_meta");
+	json_t *token = json_object_get(meta, "progressToken");
+
+	context->server = self;
+	if (json_is_string(token) || json_is_integer(token))
+		context->progress_token = token;
+	if (context->revision < MCP_STATELESS) {
+		context->log_level = audience_level(&self->audience, context->session);
+		return;
+	}
+	context->log_level = outlet_level(json_text(meta, ERA_META "logLevel", ""));
+	context->client =
+	    client_abilities(json_object_get(meta, ERA_META "clientCapabilities"));
+}
+
 void server_request(struct server *self, const struct rpc *rpc,
-		    const struct server_context *context, server_answer_fn *answer_fn,
+		    const struct server_context *asker, server_answer_fn *answer_fn,
 		    void *arg)
 {
-	const struct ask ask = {self, rpc, context, answer_fn, arg};
-	int method = find_method(rpc->method, context->revision);
+	struct server_context context = *asker;
+	const struct ask ask = {self, rpc, &context, answer_fn, arg};
 
+	complete(self, rpc, &context);
+	int method = find_method(rpc->method, context.revision);
 	if (method >= 0)
 		methods[method].run(&ask);
 	else
-		refuse(&ask, rpc_error(rpc->id, RPC_METHOD_NOT_FOUND,
-				       "Method not found: %.100s", rpc->method));
+		ask_refuse(&ask, rpc_error(rpc->id, RPC_METHOD_NOT_FOUND,
+					   "Method not found: %.100s", rpc->method));
+}
+
+void server_response(struct server *self, const json_t *message, uint64_t session)
+{
+	questions_take(&self->questions, message, session);
+}
+
+void server_left(struct server *self, uint64_t session)
+{
+	questions_left(&self->questions, session);
+	audience_forget(&self->audience, session);
 }
 
 void server_cancel(struct server *self, const void *arg)
 {
-	struct request *request, *next;
-
-	for (request = LIST_FIRST(&self->requests); request; request = next) {
-		next = LIST_NEXT(request, link);
-		if (request->arg == arg)
-			tool_cancel(&request->tool);
-	}
+	jobs_cancel(&self->jobs, arg);
+	audience_hang_up(&self->audience, arg);
 }
 
-static void on_cancelled(struct server *self, const struct rpc *rpc,
-			 const struct server_context *context)
+size_t server_abandon(struct server *self, const void *arg)
 {
-	const json_t *id = json_object_get(rpc->params, "requestId");
-	struct request *request;
-
-	LIST_FOREACH(request, &self->requests, link)
-	if (request->context.session == context->session &&
-	    json_equal(request->id, id)) {
-		tool_cancel(&request->tool);
-		return; /* unknown ids are ignored: it may just have ended */
-	}
+	return jobs_abandon(&self->jobs, arg);
 }
 
 void server_notification(struct server *self, const struct rpc *rpc,
 			 const struct server_context *context)
 {
 	if (strcmp(rpc->method, "notifications/cancelled") == 0)
-		on_cancelled(self, rpc, context);
+		jobs_cancel_request(&self->jobs, context->session,
+				    json_object_get(rpc->params, "requestId"));
 	else
 		log_debug("mcp", "notification %s", rpc->method);
 }

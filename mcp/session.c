@@ -13,9 +13,9 @@ static const char *const revisions[] = {
 };
 
 struct plain { /* what a session id says; its first byte is the layout's version */
-	unsigned char layout, revision, serial[8];
+	unsigned char layout, revision, client, serial[8];
 };
-enum { LAYOUT = 1 };
+enum { LAYOUT = 2 };
 
 struct sealed {
 	unsigned char nonce[crypto_secretbox_NONCEBYTES];
@@ -37,6 +37,22 @@ int mcp_revision_find(const char *name)
 		if (strcmp(revisions[i], name) == 0)
 			return i;
 	return -1;
+}
+
+unsigned client_abilities(const json_t *capabilities)
+{
+	const json_t *elicits = json_object_get(capabilities, "elicitation");
+	bool url = json_object_get(elicits, "url") != NULL;
+	/* {} stands for forms alone, as there was nothing else at first */
+	bool form = elicits && (!url || json_object_get(elicits, "form"));
+
+	return (form ? CLIENT_ELICITS : 0u) | (url ? CLIENT_ELICITS_URL : 0u) |
+	       (json_object_get(capabilities, "sampling") ? CLIENT_SAMPLES : 0u) |
+	       (json_object_get(capabilities, "roots") ? CLIENT_ROOTS : 0u) |
+	       (json_object_get(json_object_get(capabilities, "extensions"),
+				SESSION_TASKS)
+		    ? CLIENT_TASKS
+		    : 0u);
 }
 
 /* ---- those that ended ---- */
@@ -92,10 +108,12 @@ void session_end(struct sessions *self, const struct session *session)
 
 /* ---- ids ---- */
 
-void session_begin(struct sessions *self, enum mcp_revision revision,
+void session_begin(struct sessions *self, enum mcp_revision revision, unsigned client,
 		   char id[SESSION_ID_SIZE])
 {
-	struct plain plain = {.layout = LAYOUT, .revision = (unsigned char)revision};
+	struct plain plain = {.layout = LAYOUT,
+			      .revision = (unsigned char)revision,
+			      .client = (unsigned char)client};
 	struct sealed sealed;
 
 	randombytes_buf(plain.serial, sizeof plain.serial);
@@ -139,6 +157,7 @@ static int unseal(const struct sessions *self, const char *id, struct session *o
 	    plain.layout != LAYOUT || plain.revision >= MCP_STATELESS)
 		return -1;
 	out->revision = plain.revision;
+	out->client = plain.client;
 	memcpy(&out->serial, plain.serial, sizeof out->serial);
 	for (size_t i = 0; i < SESSIONS_ENDED_MAX; i++)
 		if (self->ended[i] == out->serial)

@@ -2,13 +2,14 @@
  * session - MCP sessions that cost the server no memory and survive its restart: the
  * id is what the server wants to know later, sealed with its own key (libsodium's
  * secretbox).  Only which of them were ended has to be remembered.  Nothing but the
- * protocol's revision hangs on a session; workspaces do not.
+ * protocol's revision and what the client can hangs on an id; workspaces do not.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef MCP_SESSION_H
 #define MCP_SESSION_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,8 +37,21 @@ enum {
 	SESSIONS_OPENED_MAX = 64,
 };
 
+/* What a client says that it can do. */
+enum {
+	CLIENT_ELICITS = 1 << 0, /* by forms */
+	CLIENT_ELICITS_URL = 1 << 1,
+	CLIENT_SAMPLES = 1 << 2,
+	CLIENT_ROOTS = 1 << 3,
+	CLIENT_TASKS = 1 << 4, /* the extension of 2026-07-28 */
+};
+#define SESSION_TASKS "io.modelcontextprotocol/tasks"
+/* The bits of a ClientCapabilities object, or of what was sent in its place. */
+unsigned client_abilities(const json_t *capabilities);
+
 struct session {
 	enum mcp_revision revision;
+	unsigned client; /* CLIENT_* */
 	uint64_t serial;
 };
 
@@ -61,7 +75,7 @@ int sessions_open(struct sessions *self, const char *dir, struct err *err) must_
 void sessions_close(struct sessions *self);
 
 /* A new session's id: visible ASCII. */
-void session_begin(struct sessions *self, enum mcp_revision revision,
+void session_begin(struct sessions *self, enum mcp_revision revision, unsigned client,
 		   char id[SESSION_ID_SIZE]);
 /* 0 and *out, or -1 for an id that this server did not make or that has ended. */
 int session_find(struct sessions *self, const char *id, struct session *out);

@@ -56,6 +56,7 @@ static void on_end(void *arg, bool broken)
 
 	self->input_over = true;
 	self->broken |= broken;
+	channel_hang_up(self->channel);
 	look_whether_over(self);
 }
 
@@ -112,7 +113,8 @@ static void hand_on(struct stdio *self, json_t *message)
 {
 	struct err err;
 
-	if (relay_send(self->relay, channel_hello(self->channel), message, &err) < 0)
+	if (relay_send(self->relay, channel_hello(self->channel),
+		       channel_level(self->channel), message, &err) < 0)
 		channel_fail(self->channel, message, &err);
 }
 
@@ -201,6 +203,13 @@ static bool on_divert(void *arg, json_t *message)
 
 /* ---- here ---- */
 
+static size_t waiting(void *arg)
+{
+	const struct stdio *self = arg;
+
+	return lines_waiting(self->lines);
+}
+
 static void who(void *arg, struct server_context *context)
 {
 	struct stdio *self = arg;
@@ -242,6 +251,7 @@ int stdio_create(struct stdio **out, struct loop *loop, int in, int out_fd,
 			       .kept = json_array()};
 	self->channel =
 	    channel_create(channels, &(struct channel_link){.send = send_line,
+							    .waiting = waiting,
 							    .who = who,
 							    .divert = on_divert,
 							    .idle = on_idle,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/streamable.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 
 #include "mcp/era.h"
 #include "mcp/post.h"
+#include "mcp/sse.h"
+#include "mcp/who.h"
 #include "wire/header.h"
 #include "wire/json.h"
 #include "wire/mem.h"
@@ -21,27 +22,53 @@ enum {
 #define EVENT_TYPE "text/event-stream"
 
 struct streamable {
-	struct workspaces *workspaces;
-	char user_header[sizeof((struct config *)0)->user_header]; /* lower case */
-	struct sessions *sessions;                                 /* borrowed */
+	struct teller teller;
+	struct who who;
+	struct sessions *sessions; /* borrowed */
+	struct sses sses;
 	struct posts posts;
+	struct streams streams;
 };
+
+static void tell(void *arg, uint64_t session, json_t *message)
+{
+	struct streamable *self = arg;
+
+	streams_tell(&self->streams, session, message);
+}
+
+static void tell_all(void *arg, json_t *message)
+{
+	struct streamable *self = arg;
+
+	streams_tell_all(&self->streams, message);
+}
 
 struct streamable *streamable_create(struct loop *loop, struct server *server,
 				     struct workspaces *workspaces,
 				     const struct config *config,
-				     struct sessions *sessions)
+				     struct sessions *sessions,
+				     struct channels *channels)
 {
 	struct streamable *self = xcalloc(1, sizeof *self);
 
 	self->posts.loop = loop;
 	self->posts.server = server;
-	self->workspaces = workspaces;
-	for (size_t i = 0; config->user_header[i]; i++)
-		self->user_header[i] =
-		    (char)tolower((unsigned char)config->user_header[i]);
+	who_init(&self->who, workspaces, config);
+	self->sses.channels = channels;
+	self->sses.who = &self->who;
+	LIST_INIT(&self->sses.all);
 	self->sessions = sessions;
 	LIST_INIT(&self->posts.all);
+	self->posts.streams = &self->streams;
+	self->posts.eager = config->conformance != 0; /* the suite looks at streams */
+	self->streams = (struct streams){.loop = loop,
+					 .sessions = sessions,
+					 .keep_us = config->replay_keep_s * 1000000,
+					 .keep_max = (size_t)config->replay_max};
+	TAILQ_INIT(&self->streams.all);
+	self->teller = (struct teller){.tell = tell, .tell_all = tell_all, .arg = self};
+	server_add_teller(server, &self->teller);
 	return self;
 }
 
@@ -52,14 +79,16 @@ void streamable_destroy(struct streamable **self)
 	if (!dead)
 		return;
 	posts_finish(&dead->posts);
+	streams_finish(&dead->streams);
 	free(dead);
 }
 
-/* A refusal of the transport's: JSON-RPC error in an HTTP error. */
-static void refuse(struct exchange *exchange, int status, int code, const char *fmt,
-		   ...) __attribute__((format(printf, 4, 5)));
-static void refuse(struct exchange *exchange, int status, int code, const char *fmt,
-		   ...)
+/* A refusal of the transport's: JSON-RPC error in an HTTP error.  request: the id of
+ * what is refused (borrowed), or NULL. */
+static void refuse(struct exchange *exchange, json_t *request, int status, int code,
+		   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static void refuse(struct exchange *exchange, json_t *request, int status, int code,
+		   const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -67,7 +96,7 @@ static void refuse(struct exchange *exchange, int status, int code, const char *
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	json_auto_t *message = rpc_error(NULL, code, "%s", text);
+	json_auto_t *message = rpc_error(request, code, "%s", text);
 	post_reply_json(exchange, status, "", message);
 }
 
@@ -84,26 +113,28 @@ static void read_version(struct exchange *exchange, struct version *out)
 	    http_header(exchange, "mcp-protocol-version", out->text, sizeof out->text);
 }
 
-/* The session that the request names; otherwise refuses it and returns -1. */
+/* The session that the request names; otherwise refuses it, by the id of the JSON-RPC
+ * request if it is one, and returns -1. */
 static int check_session(struct streamable *self, struct exchange *exchange,
-			 const struct version *version, struct session *out)
+			 const struct version *version, json_t *request,
+			 struct session *out)
 {
 	char id[SESSION_ID_SIZE];
 	int len = http_header(exchange, "mcp-session-id", id, sizeof id);
 
 	if (len == HEADER_ABSENT) {
-		refuse(exchange, 400, RPC_TRANSPORT_ERROR,
+		refuse(exchange, request, 400, RPC_TRANSPORT_ERROR,
 		       "Bad Request: Mcp-Session-Id header is required; send "
 		       "initialize first and repeat the header it answers with");
 		return -1;
 	}
 	if (len < 0 || session_find(self->sessions, id, out) < 0) {
-		refuse(exchange, 404, RPC_NO_SESSION,
+		refuse(exchange, request, 404, RPC_NO_SESSION,
 		       "Session not found: send initialize again");
 		return -1;
 	}
 	if (version->len != HEADER_ABSENT && mcp_revision_find(version->text) < 0) {
-		refuse(exchange, 400, RPC_TRANSPORT_ERROR,
+		refuse(exchange, request, 400, RPC_TRANSPORT_ERROR,
 		       "Bad Request: Unsupported protocol version: %s; this server "
 		       "speaks %s to %s",
 		       version->text, mcp_revision_name(0),
@@ -119,42 +150,22 @@ static int require_session(struct streamable *self, struct exchange *exchange,
 	struct version version;
 
 	read_version(exchange, &version);
-	return check_session(self, exchange, &version, out);
+	return check_session(self, exchange, &version, NULL, out);
 }
 
 /* ---- POST ---- */
 
-static struct claim claim_of(struct exchange *exchange, const char *name, char *room,
-			     size_t size)
-{
-	int len = name[0] ? http_header(exchange, name, room, size) : HEADER_ABSENT;
-
-	return (struct claim){.state = len >= 0               ? CLAIM_ONE
-				       : len == HEADER_ABSENT ? CLAIM_ABSENT
-							      : CLAIM_UNREADABLE,
-			      .value = len >= 0 ? room : NULL};
-}
-
-/* Hands the messages on, with who asks: that is looked at anew for every request. */
 static void hand_on(struct streamable *self, struct exchange *exchange,
-		    const json_t *messages, bool batch, enum mcp_revision revision,
-		    uint64_t session, const char *headers)
+		    const json_t *messages, bool batch, const struct session *session,
+		    const char *headers)
 {
-	char user[256], secret[512];
-	struct server_context context = {
-	    .revision = revision, .session = session, .workspaces = self->workspaces};
-	const struct claim user_claim =
-	    claim_of(exchange, self->user_header, user, sizeof user);
-	/* who has no name needs none to vouch for it */
-	const struct claim secret_claim =
-	    claim_of(exchange, self->user_header[0] ? PRINCIPAL_SECRET_HEADER : "",
-		     secret, sizeof secret);
+	struct server_context context = {.revision = session->revision,
+					 .session = session->serial,
+					 .client = session->client,
+					 .workspaces = self->who.workspaces};
 
-	if (workspaces_principal(self->workspaces, http_user(exchange), &user_claim,
-				 &secret_claim, &context.workspace,
-				 &context.refusal) < 0)
-		context.workspace = NULL;
-	post_take(&self->posts, exchange, messages, batch, &context, headers);
+	who_find(&self->who, exchange, &context);
+	post_take(&self->posts, exchange, messages, batch, session, &context, headers);
 }
 
 /* Each initialize begins a new session, whatever session it is sent in. */
@@ -162,18 +173,20 @@ static void take_initialize(struct streamable *self, struct exchange *exchange,
 			    const struct rpc *rpc, const json_t *messages)
 {
 	char id[SESSION_ID_SIZE], headers[POST_HEADERS_MAX];
-	enum mcp_revision revision;
+	struct session session = {0};
 	struct err err;
 
-	if (server_negotiate(rpc, &revision, &err) < 0) {
+	if (server_negotiate(rpc, &session.revision, &err) < 0) {
 		json_auto_t *message =
 		    rpc_error(rpc->id, err_rpc_code(err.kind), "%s", err.msg);
 		post_reply_json(exchange, 200, "", message);
 		return;
 	}
-	session_begin(self->sessions, revision, id);
+	session_begin(self->sessions, session.revision,
+		      client_abilities(json_object_get(rpc->params, "capabilities")),
+		      id);
 	snprintf(headers, sizeof headers, "Mcp-Session-Id: %s\r\n", id);
-	hand_on(self, exchange, messages, false, revision, 0, headers);
+	hand_on(self, exchange, messages, false, &session, headers);
 }
 
 static const char *header_or_null(struct exchange *exchange, const char *name,
@@ -198,6 +211,30 @@ static enum era decide(struct exchange *exchange, const struct rpc *rpc, bool cl
 	return era_decide(rpc, &headers, server_has_method, verdict);
 }
 
+static bool read_header(void *arg, const char *name, struct buf *out)
+{
+	char value[8192];
+	int len = http_header(arg, name, value, sizeof value);
+
+	if (len >= 0)
+		buf_add(out, value, (size_t)len);
+	return len != HEADER_ABSENT;
+}
+
+static void take_stateless(struct streamable *self, struct exchange *exchange,
+			   const struct rpc *rpc, const json_t *messages,
+			   enum mcp_revision revision)
+{
+	const struct session session = {.revision = revision};
+	json_auto_t *refusal =
+	    server_check_headers(self->posts.server, rpc, read_header, exchange);
+
+	if (refusal)
+		post_reply_json(exchange, 400, "", refusal);
+	else
+		hand_on(self, exchange, messages, false, &session, "");
+}
+
 static void take_one(struct streamable *self, struct exchange *exchange,
 		     const struct rpc *rpc, const json_t *messages)
 {
@@ -209,7 +246,7 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 	read_version(exchange, &version);
 	switch (decide(exchange, rpc, claims, &version, &verdict)) {
 	case ERA_STATELESS:
-		hand_on(self, exchange, messages, false, verdict.revision, 0, "");
+		take_stateless(self, exchange, rpc, messages, verdict.revision);
 		return;
 	case ERA_DROPPED:
 		http_reply(exchange, 202, "", NULL, "", 0);
@@ -223,9 +260,8 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 	}
 	if (rpc->kind == RPC_REQUEST && strcmp(rpc->method, "initialize") == 0)
 		take_initialize(self, exchange, rpc, messages);
-	else if (check_session(self, exchange, &version, &session) == 0)
-		hand_on(self, exchange, messages, false, session.revision,
-			session.serial, "");
+	else if (check_session(self, exchange, &version, rpc->id, &session) == 0)
+		hand_on(self, exchange, messages, false, &session, "");
 }
 
 static bool claims_stateless(const json_t *batch)
@@ -243,21 +279,20 @@ static void take_batch(struct streamable *self, struct exchange *exchange,
 	size_t count = json_array_size(batch);
 
 	if (claims_stateless(batch))
-		refuse(exchange, 400, RPC_INVALID_REQUEST,
+		refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
 		       "Batches ended with revision %s; send one message per request",
 		       mcp_revision_name(MCP_2025_03_26));
 	else if (require_session(self, exchange, &session) < 0)
 		return;
 	else if (session.revision > MCP_2025_03_26)
-		refuse(exchange, 400, RPC_INVALID_REQUEST,
+		refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
 		       "Batches ended with revision %s; send one message per request",
 		       mcp_revision_name(MCP_2025_03_26));
 	else if (!count || count > BATCH_MAX)
-		refuse(exchange, 400, RPC_INVALID_REQUEST,
+		refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
 		       "A batch holds 1 to %d messages, not %zu", BATCH_MAX, count);
 	else
-		hand_on(self, exchange, batch, true, session.revision, session.serial,
-			"");
+		hand_on(self, exchange, batch, true, &session, "");
 }
 
 static void take_body(struct streamable *self, struct exchange *exchange, json_t *body)
@@ -288,19 +323,65 @@ static void on_post(struct streamable *self, struct exchange *exchange)
 	struct err err;
 
 	if (json_parse(&body, text, size, &err) < 0)
-		refuse(exchange, 400, RPC_PARSE_ERROR, "Parse error: %s", err.msg);
+		refuse(exchange, NULL, 400, RPC_PARSE_ERROR, "Parse error: %s",
+		       err.msg);
 	else
 		take_body(self, exchange, body);
 }
 
 /* ---- GET and DELETE ---- */
 
+/* Since 2026-07-28 there are neither; revisions are dates, so later ones sort behind.
+ */
+static bool is_stateless(struct exchange *exchange)
+{
+	struct version version;
+
+	read_version(exchange, &version);
+	return version.len >= 0 &&
+	       strcmp(version.text, mcp_revision_name(MCP_STATELESS)) >= 0;
+}
+
+static void refuse_method(struct exchange *exchange)
+{
+	http_error(exchange, 405, "Allow: POST\r\n",
+		   "since revision %s there is only POST",
+		   mcp_revision_name(MCP_STATELESS));
+}
+
+/* Nobody else asks for a stream before he has a session. */
+static bool is_of_2024(struct exchange *exchange)
+{
+	char any[2];
+
+	return http_header(exchange, "mcp-session-id", any, sizeof any) ==
+		   HEADER_ABSENT &&
+	       http_header(exchange, "mcp-protocol-version", any, sizeof any) ==
+		   HEADER_ABSENT;
+}
+
 static void on_get(struct streamable *self, struct exchange *exchange)
 {
 	struct session session;
+	char seen[STREAM_EVENT_ID_SIZE];
+	int len = http_header(exchange, "last-event-id", seen, sizeof seen);
 
-	if (require_session(self, exchange, &session) == 0)
-		http_stream(exchange, ""); /* open until either side ends it */
+	struct server_context context = {0};
+
+	if (is_of_2024(exchange)) {
+		sse_open(&self->sses, exchange);
+		return;
+	}
+	if (require_session(self, exchange, &session) < 0)
+		return;
+	who_find(&self->who, exchange, &context);
+	if (len == HEADER_ABSENT)
+		streams_stand(&self->streams, exchange, &session, context.workspace);
+	else if (len < 0 || streams_resume(&self->streams, exchange, &session,
+					   context.workspace, seen) < 0)
+		refuse(exchange, NULL, 400, RPC_TRANSPORT_ERROR,
+		       "Bad Request: Last-Event-ID is none that this session was "
+		       "given; repeat one as it came, or leave it out");
 }
 
 static void on_delete(struct streamable *self, struct exchange *exchange)
@@ -310,6 +391,8 @@ static void on_delete(struct streamable *self, struct exchange *exchange)
 	if (require_session(self, exchange, &session) < 0)
 		return;
 	session_end(self->sessions, &session);
+	streams_forget(&self->streams, session.serial);
+	server_left(self->posts.server, session.serial);
 	http_reply(exchange, 200, "", NULL, "", 0);
 }
 
@@ -341,14 +424,15 @@ static void on_begin(struct exchange *exchange, void *arg)
 
 	(void)arg;
 	if (post && !is_json_type(exchange))
-		refuse(exchange, 415, RPC_TRANSPORT_ERROR,
+		refuse(exchange, NULL, 415, RPC_TRANSPORT_ERROR,
 		       "Unsupported Media Type: Content-Type must be " JSON_TYPE);
-	else if (post && !takes_json(exchange) && !http_accepts(exchange, EVENT_TYPE))
-		refuse(exchange, 406, RPC_TRANSPORT_ERROR,
+	else if (post && !sse_is_named(exchange) && !takes_json(exchange) &&
+		 !http_accepts(exchange, EVENT_TYPE))
+		refuse(exchange, NULL, 406, RPC_TRANSPORT_ERROR,
 		       "Not Acceptable: Client must accept both " JSON_TYPE
 		       " and " EVENT_TYPE);
 	else if (get && !http_accepts(exchange, EVENT_TYPE))
-		refuse(exchange, 406, RPC_TRANSPORT_ERROR,
+		refuse(exchange, NULL, 406, RPC_TRANSPORT_ERROR,
 		       "Not Acceptable: Client must accept " EVENT_TYPE);
 }
 
@@ -357,8 +441,12 @@ static void on_request(struct exchange *exchange, void *arg)
 	struct streamable *self = arg;
 	const char *method = http_method(exchange);
 
-	if (strcmp(method, "POST") == 0)
+	if (strcmp(method, "POST") == 0 && sse_is_named(exchange))
+		sse_post(&self->sses, exchange);
+	else if (strcmp(method, "POST") == 0)
 		on_post(self, exchange);
+	else if (is_stateless(exchange))
+		refuse_method(exchange);
 	else if (strcmp(method, "GET") == 0)
 		on_get(self, exchange);
 	else

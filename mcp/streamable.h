@@ -10,6 +10,7 @@
 #define MCP_STREAMABLE_H
 
 #include "kernelmgr/workspaces.h"
+#include "mcp/channel.h"
 #include "mcp/server.h"
 #include "wire/http.h"
 #include "wire/loop.h"
@@ -20,7 +21,8 @@ struct streamable;
 struct streamable *streamable_create(struct loop *loop, struct server *server,
 				     struct workspaces *workspaces,
 				     const struct config *config,
-				     struct sessions *sessions);
+				     struct sessions *sessions,
+				     struct channels *channels);
 /* After http_stop() and server_destroy(): nobody answers any more. */
 void streamable_destroy(struct streamable **self);
 /* The route to give to http_create(). */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernelmgr/branches.h"
+#include "mcp/icons.h"
 #include "mcp/saved.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
@@ -88,6 +89,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 const struct tool tool_branch = {
     .name = "branch",
     .title = "Branch the workspace",
+    .icon = ICON_BRANCH,
     .description =
 	"Copy the workspace, variables and files, into a branch to try something in.\n"
 	"The branch has a kernel of its own; work there by giving its name as the "

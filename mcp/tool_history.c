@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernelmgr/files.h"
+#include "mcp/icons.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/utf8.h"
@@ -144,6 +145,7 @@ static void run_history(struct tool_call *self, const struct arg_value *args)
 const struct tool tool_history = {
     .name = "history",
     .title = "History of cells",
+    .icon = ICON_CLOCK,
     .description =
 	"List the cells that ran: when, how long, outcome, names added, changed and "
 	"removed, and whether their state is saved.",
@@ -230,6 +232,7 @@ static void run_diff(struct tool_call *self, const struct arg_value *args)
 const struct tool tool_diff = {
     .name = "diff",
     .title = "Compare two states",
+    .icon = ICON_BRANCH,
     .description = "Name the variables that differ between the states after two cells.",
     .read_only = true,
     .idempotent = true,

@@ -2,6 +2,7 @@
 /* list_files - the files of the workspace with their sizes, and its folders. */
 #include <string.h>
 
+#include "mcp/icons.h"
 #include "mcp/tools.h"
 #include "mcp/uri.h"
 #include "wire/json.h"
@@ -107,18 +108,16 @@ static void run(struct tool_call *self, const struct arg_value *args)
 const struct tool tool_list_files = {
     .name = "list_files",
     .title = "List files",
+    .icon = ICON_FOLDER,
     .description = "List the files of the workspace with their sizes and times, the "
 		   "newest first, and its folders.\n"
 		   "Hidden files and __pycache__ are left out.",
     .read_only = true,
     .idempotent = true,
     .output_schema =
-	"{\"type\":\"object\",\"properties\":{\"files\":{\"type\":\"array\",\"items\":"
-	"{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\"size\":"
-	"{\"type\":\"integer\"},\"modified\":{\"type\":\"string\"},\"uri\":{\"type\":"
-	"\"string\"}}}},\"folders\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
-	"\"properties\":{\"path\":{\"type\":\"string\"},\"files\":{\"type\":"
-	"\"integer\"}}}},\"count\":{\"type\":\"integer\"},\"more\":{\"type\":"
-	"\"boolean\"}},\"required\":[\"files\",\"folders\",\"count\",\"more\"]}",
+	"{\"type\":\"object\",\"properties\":{\"files\":{\"type\":\"array\"},"
+	"\"folders\":{\"type\":\"array\"},\"count\":{\"type\":\"integer\"},"
+	"\"more\":{\"type\":\"boolean\"}},\"required\":[\"files\",\"folders\","
+	"\"count\",\"more\"]}",
     .run = run,
 };

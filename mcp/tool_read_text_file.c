@@ -2,6 +2,7 @@
 /* read_text_file - a part of a text file, or of what shows a table or notebook. */
 #include <string.h>
 
+#include "mcp/icons.h"
 #include "mcp/notebook.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
@@ -173,6 +174,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 const struct tool tool_read_text_file = {
     .name = "read_text_file",
     .title = "Read a text file",
+    .icon = ICON_FILE,
     .description =
 	"Read a text file of the workspace, or a notebook, Excel workbook or Parquet "
 	"table as text.\n"
@@ -187,9 +189,9 @@ const struct tool tool_read_text_file = {
 			 "Characters to leave out at the start."}},
     .output_schema =
 	"{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\"text\":"
-	"{\"type\":\"string\"},\"size\":{\"type\":\"integer\",\"description\":\"bytes "
-	"of the whole file\"},\"cut\":{\"type\":\"boolean\"},\"next\":{\"type\":"
-	"\"integer\",\"description\":\"offset of what follows\"},\"encoding\":{"
+	"{\"type\":\"string\"},\"size\":{\"type\":\"integer\""
+	"},\"cut\":{\"type\":\"boolean\"},\"next\":{\"type\":"
+	"\"integer\"},\"encoding\":{"
 	"\"type\":\"string\"},\"view\":{\"type\":\"string\"}},\"required\":[\"path\","
 	"\"text\",\"size\",\"cut\",\"next\"]}",
     .run = run,

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "mcp/icons.h"
+#include "mcp/jobs.h"
+#include "mcp/live.h"
 #include "mcp/render.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
@@ -22,7 +25,21 @@ static void on_done(const struct outcome *outcome, void *arg)
 	};
 
 	self->call = NULL;
+	live_follow(self->live, NULL);
 	tool_finish(self, render_outcome(outcome, &options));
+}
+
+static json_t *partial(const struct tool_call *self, const char *words)
+{
+	owned(buf_finish) struct buf preface = {0};
+	struct outcome outcome;
+
+	buf_text(&preface, words);
+	buf_add(&preface, buf_str(&self->preface), self->preface.size);
+	call_peek(self->call, &outcome);
+	return render_outcome(&outcome,
+			      &(struct render_options){.revision = self->revision,
+						       .preface = buf_str(&preface)});
 }
 
 static int check_code(const struct arg_value *code, struct err *err)
@@ -56,19 +73,22 @@ static void run(struct tool_call *self, const struct arg_value *args)
 {
 	struct err err;
 
+	jobs_tell_lost(self->jobs, self->home, &self->preface);
 	if (check_code(&args[CODE], &err) == 0 &&
 	    call_create(&self->call, self->workspace, args[CODE].text, args[CODE].size,
 			&(struct call_options){
 			    .timeout_s = read_timeout(self, args[TIMEOUT].number),
 			    .fresh = args[FRESH].number != 0},
 			on_done, self, &err) == 0)
-		return;
-	tool_fail(self, &err);
+		live_follow(self->live, self->call);
+	else
+		tool_fail(self, &err);
 }
 
 const struct tool tool_run_python = {
     .name = "run_python",
     .title = "Run Python",
+    .icon = ICON_PLAY,
     .description =
 	"Run Python code in a live IPython kernel that keeps its state: variables, "
 	"imports and functions of earlier calls are still there, so do not repeat "
@@ -104,4 +124,5 @@ const struct tool tool_run_python = {
 			"kernel. Files stay."}},
     .output_schema = render_schema,
     .run = run,
+    .partial = partial,
 };

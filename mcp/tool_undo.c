@@ -3,11 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "mcp/icons.h"
 #include "mcp/saved.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/words.h"
 
+enum { UNASKED_MAX = 5 }; /* cells */
 #define ONLY_VARIABLES                                                                 \
 	"Only variables went back: files, processes, databases and everything else "   \
 	"outside the kernel are as they were."
@@ -68,8 +70,19 @@ static void go(struct tool_call *self, enum call_back back, double cells)
 		tool_fail(self, &err);
 }
 
+/* Where restore is offered, what is undone can be had again. */
 static void run_undo(struct tool_call *self, const struct arg_value *args)
 {
+	char message[160];
+
+	snprintf(
+	    message, sizeof message,
+	    "Undo the last %.0f cells? What they did to the variables will be lost.",
+	    floor(args[0].number));
+	if (args[0].number > UNASKED_MAX &&
+	    !config_offers_tool(self->config, "restore") &&
+	    !tool_confirm(self, message, NULL))
+		return;
 	go(self, BACK_BY, args[0].number);
 }
 
@@ -81,14 +94,13 @@ static void run_restore(struct tool_call *self, const struct arg_value *args)
 static const char output_schema[] =
     "{\"type\":\"object\",\"properties\":{\"cell\":{\"type\":\"integer\","
     "\"description\":\"the state is the one after this cell\"},\"saved\":{\"type\":"
-    "\"string\"},\"names\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
-    "\"properties\":{\"name\":{\"type\":\"string\"},\"type\":{\"type\":\"string\"},"
-    "\"bytes\":{\"type\":\"integer\"},\"cell\":{\"type\":\"integer\"}}}}},\"required\":"
-    "[\"cell\",\"saved\",\"names\"]}";
+    "\"string\"},\"names\":{\"type\":\"array\"}},\"required\":[\"cell\",\"saved\","
+    "\"names\"]}";
 
 const struct tool tool_undo = {
     .name = "undo",
     .title = "Undo cells",
+    .icon = ICON_BACK,
     .description =
 	"Put the variables back to what they were before the last cells ran.\n"
 	"Works after errors, timeouts, crashes and fresh=true too, as far as states "
@@ -103,6 +115,7 @@ const struct tool tool_undo = {
 const struct tool tool_restore = {
     .name = "restore",
     .title = "Restore a state",
+    .icon = ICON_CLOCK,
     .description =
 	"Put the variables back to what they were after a given cell.\n"
 	"If that cell has no saved state of its own, the newest one before it is "

@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "mcp/icons.h"
 #include "mcp/tools.h"
 #include "mcp/uri.h"
 #include "wire/json.h"
@@ -46,6 +47,28 @@ static void answer(struct tool_call *self, const struct arg_value *path, size_t 
 					  "uri", buf_str(&uri))));
 }
 
+/* Whether a file that is there may go: asked about those that somebody else wrote,
+ * since what was in them is lost. */
+static bool may_replace(struct tool_call *self, const struct arg_value *path)
+{
+	owned(buf_finish) struct buf message = {0};
+	char size[FILES_SIZE_TEXT];
+	struct files_look file;
+	struct err err;
+
+	if (files_look(workspace_files(self->workspace), path->text, path->size, &file,
+		       &err) < 0 ||
+	    workspace_wrote(self->workspace, &file))
+		return true;
+	files_size_text(size, file.size);
+	buf_text(&message, "Replace the file ");
+	files_show_name(&message, path->text);
+	buf_printf(&message, " (%s)? What is in it now will be lost.", size);
+	return tool_confirm(self, buf_str(&message),
+			    json_pack("{sI sI}", "inode", (json_int_t)file.inode,
+				      "mtime", (json_int_t)file.mtime_ns));
+}
+
 static void run(struct tool_call *self, const struct arg_value *args)
 {
 	const struct arg_value *content = &args[CONTENT], *encoding = &args[ENCODING];
@@ -53,8 +76,13 @@ static void run(struct tool_call *self, const struct arg_value *args)
 	bool base64 = encoding->text[0] == 'b', created;
 	struct err err;
 
-	if ((base64 && decode(&bytes, content, &err) < 0) ||
-	    workspace_write(self->workspace, args[PATH].text, args[PATH].size,
+	if (base64 && decode(&bytes, content, &err) < 0) {
+		tool_fail(self, &err);
+		return;
+	}
+	if (!may_replace(self, &args[PATH]))
+		return;
+	if (workspace_write(self->workspace, args[PATH].text, args[PATH].size,
 			    base64 ? buf_str(&bytes) : content->text,
 			    base64 ? bytes.size : content->size, &created, &err) < 0)
 		tool_fail(self, &err);
@@ -65,6 +93,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 const struct tool tool_write_file = {
     .name = "write_file",
     .title = "Write a file",
+    .icon = ICON_PEN,
     .description = "Write a whole file of at most 2 MiB into the workspace; one of "
 		   "that name is replaced, missing folders are made.",
     .destructive = true,

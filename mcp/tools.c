@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/conformance.h"
+#include "mcp/icons.h"
+#include "mcp/outlet.h"
 #include "wire/json.h"
 #include "wire/mem.h"
 
 static const struct tool *const tools[] = {
-    &tool_run_python, &tool_undo,           &tool_restore,
-    &tool_history,    &tool_diff,           &tool_branch,
-    &tool_list_files, &tool_read_text_file, &tool_write_file,
+    &tool_run_python,     &tool_wait,       &tool_undo,   &tool_restore,
+    &tool_history,        &tool_diff,       &tool_branch, &tool_list_files,
+    &tool_read_text_file, &tool_write_file,
 };
 
 /* Every tool has it where branches can be made. */
@@ -42,7 +45,9 @@ static const struct tool *find(const char *name, size_t size)
 
 const struct tool *tool_find(const struct config *config, const char *name)
 {
-	return config_offers_tool(config, name) ? find(name, strlen(name)) : NULL;
+	if (config_offers_tool(config, name))
+		return find(name, strlen(name));
+	return config->conformance ? conformance_tool(name) : NULL;
 }
 
 int tools_check(const struct config *config, struct err *err)
@@ -112,14 +117,23 @@ static json_t *arg_schema(const struct tool_arg *arg)
 	return schema;
 }
 
-static json_t *input_schema(const struct tool *tool, bool branches)
+static json_t *input_schema(const struct tool *tool, bool branches,
+			    enum mcp_revision revision)
 {
+	if (tool->input_schema)
+		return json_loads(tool->input_schema, 0, NULL);
 	json_t *properties = json_object(), *required = json_array();
 	json_t *schema = json_pack("{ss so sb}", "type", "object", "properties",
 				   properties, "additionalProperties", 0);
 
-	for (const struct tool_arg *arg = tool->args; arg->name; arg++) {
-		json_object_set_new(properties, arg->name, arg_schema(arg));
+	for (size_t i = 0; tool->args[i].name; i++) {
+		const struct tool_arg *arg = &tool->args[i];
+		json_t *property = arg_schema(arg);
+
+		if (tool->headers[i] && revision >= MCP_STATELESS)
+			json_object_set_new(property, "x-mcp-header",
+					    json_string(tool->headers[i]));
+		json_object_set_new(properties, arg->name, property);
 		if (arg->required)
 			json_array_append_new(required, json_string(arg->name));
 	}
@@ -140,7 +154,7 @@ static json_t *describe(const struct tool *tool, const struct config *config,
 	bool other = !config->persist && tool->stateless;
 	json_t *row = json_pack("{ss ss so}", "name", tool->name, "description",
 				other ? tool->stateless : tool->description,
-				"inputSchema", input_schema(tool, branches));
+				"inputSchema", input_schema(tool, branches, revision));
 
 	if (revision >= MCP_2025_03_26)
 		json_object_set_new(row, "annotations",
@@ -151,9 +165,12 @@ static json_t *describe(const struct tool *tool, const struct config *config,
 					      "openWorldHint", tool->open_world));
 	if (revision >= MCP_2025_06_18) {
 		json_object_set_new(row, "title", json_string(tool->title));
-		json_object_set_new(row, "outputSchema",
-				    json_loads(tool->output_schema, 0, NULL));
+		if (tool->output_schema)
+			json_object_set_new(row, "outputSchema",
+					    json_loads(tool->output_schema, 0, NULL));
 	}
+	if (revision >= MCP_2025_11_25 && tool->icon)
+		json_object_set_new(row, "icons", icons_json(tool->icon));
 	return row;
 }
 
@@ -165,6 +182,9 @@ json_t *tools_list(const struct config *config, enum mcp_revision revision)
 		if (config_offers_tool(config, tools[i]->name))
 			json_array_append_new(list,
 					      describe(tools[i], config, revision));
+	for (size_t i = 0; config->conformance && conformance_tools[i]; i++)
+		json_array_append_new(list,
+				      describe(conformance_tools[i], config, revision));
 	return list;
 }
 
@@ -273,6 +293,8 @@ static int refuse_unknown(const struct tool *tool, const json_t *arguments,
 	for (const struct tool_arg *arg = tool->args; arg->name; arg++)
 		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
 			 known[0] ? ", " : "", arg->name);
+	if (tool->input_schema)
+		return 0;
 	if (branches)
 		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
 			 known[0] ? ", " : "", branch_arg.name);
@@ -319,17 +341,27 @@ static int enter_branch(struct tool_call *self, const json_t *arguments,
 
 /* ---- a call ---- */
 
-void tool_start(struct tool_call *self, const json_t *arguments)
+void tool_run(struct tool_call *self)
 {
 	struct arg_value values[TOOL_ARGS_MAX] = {{0}};
 	struct err err;
 
-	if (read_args(values, self->tool, arguments, tools_have_branches(self->config),
-		      &err) < 0 ||
-	    enter_branch(self, arguments, &err) < 0)
+	if (read_args(values, self->tool, self->arguments,
+		      tools_have_branches(self->config), &err) < 0)
 		tool_fail(self, &err);
 	else
 		self->tool->run(self, values);
+}
+
+void tool_start(struct tool_call *self, json_t *arguments)
+{
+	struct err err;
+
+	self->arguments = json_incref(arguments);
+	if (enter_branch(self, arguments, &err) < 0)
+		tool_fail(self, &err);
+	else
+		tool_run(self);
 }
 
 void tool_cancel(struct tool_call *self)
@@ -338,6 +370,14 @@ void tool_cancel(struct tool_call *self)
 		call_cancel(self->call);
 	else if (self->viewer)
 		viewer_cancel(self->viewer);
+	else if (self->waiter.job) /* it has nothing of its own to stop */
+		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
+					      .msg = "the waiting was cancelled; the "
+						     "call goes on"});
+	else if (self->question)
+		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
+					      .msg = "cancelled before the client "
+						     "had answered"});
 }
 
 void tool_drop(struct tool_call *self)
@@ -346,8 +386,13 @@ void tool_drop(struct tool_call *self)
 		workspace_forget(self->workspace, self);
 	self->asking = false;
 	viewer_drop(&self->viewer);
+	job_unwait(&self->waiter);
+	outlet_withdraw(&self->question);
+	free_text(&self->question_name);
 	json_decref(self->kept);
-	self->kept = NULL;
+	json_decref(self->arguments);
+	self->kept = self->arguments = NULL;
+	asks_finish(&self->asks);
 	buf_finish(&self->preface);
 }
 
@@ -380,6 +425,12 @@ void tool_fail(struct tool_call *self, const struct err *err)
 	json_t *result = tool_result(self, text, strlen(text), NULL);
 	json_object_set_new(result, "isError", json_true());
 	tool_finish(self, result);
+}
+
+void tool_refuse(struct tool_call *self, struct rpc_refusal *refusal)
+{
+	tool_drop(self);
+	self->refused(refusal, self->arg);
 }
 
 bool tool_check_moved(struct tool_call *self, const struct outcome *outcome)

@@ -16,6 +16,8 @@
 #include "kernelmgr/config.h"
 #include "kernelmgr/viewer.h"
 #include "kernelmgr/workspaces.h"
+#include "mcp/asks.h"
+#include "mcp/rpc.h"
 #include "mcp/session.h"
 #include "wire/err.h"
 
@@ -44,10 +46,29 @@ struct arg_value {
 	double number; /* also a flag: 0 or 1 */
 };
 
+struct server_context;
+struct questions;
+struct question;
+struct live;
 /* A call of a tool that is being answered. */
 struct tool_call;
 /* The tool's result (a CallToolResult, consumed). */
 typedef void tool_done_fn(json_t *result, void *arg);
+/* Instead: a JSON-RPC error (its data is taken). */
+typedef void tool_refused_fn(struct rpc_refusal *refusal, void *arg);
+
+/* Who waits for a job: see jobs.h. */
+struct job;
+struct jobs;
+struct job_waiter { /* embed it; zero: it waits for nothing */
+	LIST_ENTRY(job_waiter) link;
+	struct job *job; /* NULL: it is not waiting */
+	struct loop_timer timer;
+	void (*woken)(struct job *job, void *arg);
+	void *arg;
+};
+/* NULL-safe in its job. */
+void job_unwait(struct job_waiter *waiter);
 
 struct tool {
 	const char *name, *title, *description;
@@ -55,22 +76,40 @@ struct tool {
 	    *stateless; /* the description where no namespace stays; NULL: the same */
 	bool read_only, destructive, idempotent, open_world; /* annotations */
 	struct tool_arg args[TOOL_ARGS_MAX];
-	const char *output_schema; /* JSON */
-	/* Answers by tool_finish(), now or later. */
+	/* Of each argument: it is mirrored in Mcp-Param-<this>, since 2026-07-28. */
+	const char *headers[TOOL_ARGS_MAX];
+	const char *input_schema;  /* JSON, instead of one made from args; or NULL */
+	const char *output_schema; /* JSON; NULL: no structure comes */
+	const char *icon;          /* ICON_ of icons.h */
+	/* Answers by tool_finish(), now or later.  Runs again after tool_ask(). */
 	void (*run)(struct tool_call *call, const struct arg_value *args);
+	/* The result so far of one that may take long, behind these whole lines; NULL:
+	 * it is always waited for.  Caller owns. */
+	json_t *(*partial)(const struct tool_call *call, const char *words);
 };
 
 struct tool_call { /* embed it; filled in by who starts it */
 	const struct tool *tool;
 	const struct config *config;
 	struct workspaces *workspaces;
-	struct workspace *workspace; /* a branch of it, once the arguments are read */
+	struct workspace *workspace;  /* a branch of it, once the arguments are read */
+	const struct workspace *home; /* the user's own */
 	enum mcp_revision revision;
+	const struct server_context *context; /* borrowed, like the next: outlet.h */
+	struct questions *questions;
+	struct live *live;
+	struct jobs *jobs;
 	tool_done_fn *done;
+	tool_refused_fn *refused;
 	void *arg;
+	struct asks asks;
+	json_t *arguments; /* owned: to run again */
 	struct call *call; /* what it waits for, if anything */
 	bool asking;       /* an answer of the workspace's store */
 	struct viewer *viewer;
+	struct job_waiter waiter;  /* another call */
+	struct question *question; /* an answer of the client's */
+	char *question_name;       /* owned */
 	json_t *kept;       /* owned: what it needs of its arguments then, or NULL */
 	struct buf preface; /* whole lines to put before the result's text */
 };
@@ -83,18 +122,27 @@ const struct tool *tool_find(const struct config *config, const char *name);
 bool tools_have_branches(const struct config *config);
 /* The tools array of tools/list.  Caller owns. */
 json_t *tools_list(const struct config *config, enum mcp_revision revision);
+/* The header that a call of 2026-07-28 lacks, or that differs from the argument that it
+ * has to repeat; NULL: none.  header() appends the value of one and is false if there
+ * is none. */
+const char *tools_header_mismatch(const struct config *config, const json_t *params,
+				  bool (*header)(void *arg, const char *name,
+						 struct buf *out),
+				  void *arg);
 /* The README's table of tools: all that can be offered. */
 void tools_markdown(FILE *to);
 
 /* Checks the arguments and runs the tool; done comes once, perhaps before this
  * returns.  A wrong argument is the tool's own error (SEP-1303): done gets an isError
  * result, so that the model can correct itself. */
-void tool_start(struct tool_call *self, const json_t *arguments);
+void tool_start(struct tool_call *self, json_t *arguments);
 /* Asks what it runs to stop; the result still comes. */
 void tool_cancel(struct tool_call *self);
 /* Frees what it holds, not itself, without an answer. */
 void tool_drop(struct tool_call *self);
 
+/* For tools_ask.c: runs it again, with the arguments that it has. */
+void tool_run(struct tool_call *self);
 /* For the tools: answers, which ends the call; self may be gone after it.  result is
  * consumed. */
 void tool_finish(struct tool_call *self, json_t *result);
@@ -103,12 +151,23 @@ void tool_finish(struct tool_call *self, json_t *result);
 bool tool_check_moved(struct tool_call *self, const struct outcome *outcome) must_check;
 /* Answers "Error: ..." with isError. */
 void tool_fail(struct tool_call *self, const struct err *err);
+/* Answers with a JSON-RPC error; takes its data. */
+void tool_refuse(struct tool_call *self, struct rpc_refusal *refusal);
+/* Asks the user whether to go on, where the client can and VIVARIUM_CONFIRM wants it.
+ * True: go on.  False: the call waits, or was answered; self may be gone.  state
+ * (consumed; or NULL): an agreement counts only as long as this is the same. */
+bool tool_confirm(struct tool_call *self, const char *message,
+		  json_t *state) must_check;
+/* Puts the questions wanted in self->asks to the client; once it has answered, the tool
+ * runs again with state (consumed; or NULL) in there.  self may be gone after it. */
+void tool_ask(struct tool_call *self, json_t *state);
 /* A CallToolResult of one text and, where the revision has it, a structure (which is
  * consumed).  Caller owns. */
 json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
 		    json_t *structure);
 
-extern const struct tool tool_run_python, tool_undo, tool_restore, tool_history,
-    tool_diff, tool_branch, tool_list_files, tool_read_text_file, tool_write_file;
+extern const struct tool tool_run_python, tool_wait, tool_undo, tool_restore,
+    tool_history, tool_diff, tool_branch, tool_list_files, tool_read_text_file,
+    tool_write_file;
 
 #endif

@@ -81,6 +81,13 @@ static bool send_message(void *arg, const char *text, size_t size, bool must)
 	return ws_send(self->ws, text, size, must);
 }
 
+static size_t waiting(void *arg)
+{
+	const struct socket *self = arg;
+
+	return ws_waiting(self->ws);
+}
+
 static void close_for_restart(struct socket *self)
 {
 	ws_close(self->ws, WS_RESTART, "Vivarium is stopping");
@@ -105,10 +112,12 @@ static void on_open(struct ws *ws, void *arg)
 	read_header(ws,
 		    self->owner->config->user_header[0] ? PRINCIPAL_SECRET_HEADER : "",
 		    &self->secret);
-	self->channel = channel_create(
-	    self->owner->channels,
-	    &(struct channel_link){
-		.send = send_message, .who = who, .idle = on_idle, .arg = self});
+	self->channel = channel_create(self->owner->channels,
+				       &(struct channel_link){.send = send_message,
+							      .waiting = waiting,
+							      .who = who,
+							      .idle = on_idle,
+							      .arg = self});
 	ws_set_data(ws, self);
 }
 

@@ -24,6 +24,7 @@
 	X(ERR_KERNEL, "kernel", -32603, "Call again: the next call starts a kernel.")  \
 	X(ERR_BUSY, "busy", -32603,                                                    \
 	  "Stop the one that is named, or wait until it ends.")                        \
+	X(ERR_DECLINED, "declined", -32603, "Ask the user what to do instead.")        \
 	X(ERR_CONFIG, "config", -32603, "Correct the setting and start again.")
 
 enum err_kind {

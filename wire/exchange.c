@@ -274,6 +274,19 @@ int http_header(struct exchange *self, const char *name, char *out, size_t size)
 	return header_copy(self->wsi, name, out, size);
 }
 
+bool http_query(struct exchange *self, const char *name, char *out, size_t size)
+{
+	char start[64], room[512];
+
+	snprintf(start, sizeof start, "%s=", name);
+	const char *value = lws_get_urlarg_by_name(self->wsi, start, room, sizeof room);
+	size_t len = value ? strlen(value) : size;
+	if (len >= size)
+		return false;
+	memcpy(out, value, len + 1);
+	return true;
+}
+
 /* True if one item of Accept is the type or a wildcard that covers it. */
 static bool covers(const char *range, const char *type)
 {

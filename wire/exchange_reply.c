@@ -280,6 +280,8 @@ void http_stream(struct exchange *self, const char *headers)
 	owned(buf_finish) struct buf head = {0};
 
 	settle_keep_alive(self);
+	if (strcmp(self->method, "GET") == 0) /* ended early: not kept for nothing */
+		self->keep_alive = false;
 	begin_head(&head, 200, "text/event-stream");
 	buf_text(&head, "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n");
 	if (self->chunked_out)

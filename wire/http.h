@@ -102,6 +102,9 @@ bool http_is_trusted(const struct exchange *self);
 /* Inside begin() and request() only.  Length of the value copied to out, or
  * HEADER_ABSENT, HEADER_TOO_LONG, HEADER_REPEATED (see header.h). */
 int http_header(struct exchange *self, const char *name, char *out, size_t size);
+/* Inside begin() and request() only.  False if the query string has no such parameter,
+ * or one that is longer. */
+bool http_query(struct exchange *self, const char *name, char *out, size_t size);
 /* Inside begin() and request() only.  True if Accept names the type or has a wildcard
  * that covers it; false when there is no Accept, so that nobody gets an event stream
  * unasked (http_header() tells the two apart). */

@@ -155,6 +155,11 @@ bool ws_send(struct ws *self, const char *text, size_t size, bool must)
 	return true;
 }
 
+size_t ws_waiting(const struct ws *self)
+{
+	return self->out.size;
+}
+
 void ws_close(struct ws *self, enum ws_close code, const char *reason)
 {
 	if (self->closing)

@@ -43,6 +43,8 @@ const char *ws_user(const struct ws *self);
 int ws_header(struct ws *self, const char *name, char *out, size_t size);
 /* False: too much waits already and nothing was taken; never with must. */
 bool ws_send(struct ws *self, const char *text, size_t size, bool must);
+/* Bytes that are not out yet. */
+size_t ws_waiting(const struct ws *self);
 /* Closes once what was sent is out.  reason: at most 123 bytes, borrowed for ever. */
 void ws_close(struct ws *self, enum ws_close code, const char *reason);
 

@@ -58,6 +58,16 @@ class Describer:
         except Exception:
             return None
 
+    def columns(self, value: Any, most: int) -> list[str]:
+        """The first names of a table's columns, those that are text; of all else none."""
+        if self._texts.get(id(type(value))) is not frame:
+            return []
+        try:
+            found = value.columns
+            return [name for name in found[:most] if type(name) is str] if is_labels(found) else []
+        except Exception:
+            return []
+
     def _other(self, kind: type, value: Any) -> str:
         name = type_name(kind)
         if issubclass(kind, type):
@@ -226,10 +236,14 @@ def label(value: Any) -> str:
     return type_name(kind)
 
 
+def is_labels(columns: Any) -> bool:
+    return type(columns) is list or module_of(type(columns)).partition(".")[0] == "pandas"
+
+
 def frame(value: Any) -> str:
     rows, width = value.shape
     columns = value.columns
-    if type(columns) is not list and module_of(type(columns)).partition(".")[0] != "pandas":
+    if not is_labels(columns):
         return f"{rows}x{width}"
     text = f"{rows}x{width} ["
     left = width

@@ -16,6 +16,9 @@ from .describe import Describer, module_of, shorten, type_name
 MAX_NAMES = 100  # a list longer than this helps nobody
 MAX_TEXT = 80  # characters of one summary
 MAX_NAME = 200  # characters of a name worth listing
+MAX_TABLES = 12  # whose columns are told, for completions
+MAX_COLUMNS = 60
+COLUMNS_ROOM = 4096  # bytes of JSON for all of them
 NOT_THERE = object()
 
 
@@ -54,6 +57,7 @@ class Namespace:
         chosen = [row for row in rows if room.takes(row)]
         return {
             "vars": chosen,
+            "columns": tables(listed[:MAX_NAMES], describer),
             "more_vars": len(listed) - len(chosen),
             "modules": imported,
             "more_modules": len(modules) + len(imports) - len(imported),
@@ -76,6 +80,19 @@ class Namespace:
         self._marks = marks
         latest = list(reversed(variables))  # of those of one cell, the last bound is foremost
         return sorted(latest, key=lambda entry: -when[entry[0]])
+
+
+def tables(listed: list[tuple[str, Any]], describer: Describer) -> dict[str, list[str]]:
+    """Of the latest tables the names of their columns."""
+    room = Room(COLUMNS_ROOM)
+    found: dict[str, list[str]] = {}
+    for name, value in listed:
+        columns = describer.columns(value, MAX_COLUMNS)
+        if columns and room.takes([name, *columns]):
+            found[name] = columns
+        if len(found) == MAX_TABLES:
+            break
+    return found
 
 
 class Room:

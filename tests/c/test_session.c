@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "testing.h"
+#include "wire/mem.h"
 
 static struct sessions sessions;
 
@@ -15,7 +16,7 @@ CASE(a_session_is_found_by_its_id_alone)
 	struct session session;
 	char id[SESSION_ID_SIZE];
 
-	session_begin(&sessions, MCP_2025_06_18, id);
+	session_begin(&sessions, MCP_2025_06_18, 0, id);
 	for (const char *c = id; *c; c++)
 		assert_true(*c > 0x20 && *c < 0x7f);
 	memcpy(restarted.key, sessions.key, sizeof restarted.key);
@@ -29,7 +30,7 @@ CASE(a_foreign_a_changed_and_a_cut_id_are_unknown)
 	struct session session;
 	char id[SESSION_ID_SIZE], changed[SESSION_ID_SIZE];
 
-	session_begin(&sessions, MCP_2025_11_25, id);
+	session_begin(&sessions, MCP_2025_11_25, 0, id);
 	assert_int_equal(session_find(&other, id, &session), -1);
 	assert_int_equal(session_find(&sessions, id, &session), 0);
 	for (size_t i = 0; i < strlen(id); i++) {
@@ -48,13 +49,38 @@ CASE(an_ended_session_stays_ended_and_others_live)
 	struct session a, b;
 	char first[SESSION_ID_SIZE], second[SESSION_ID_SIZE];
 
-	session_begin(&sessions, MCP_2025_11_25, first);
-	session_begin(&sessions, MCP_2025_11_25, second);
+	session_begin(&sessions, MCP_2025_11_25, 0, first);
+	session_begin(&sessions, MCP_2025_11_25, 0, second);
 	assert_string_not_equal(first, second);
 	assert_int_equal(session_find(&sessions, first, &a), 0);
 	session_end(&sessions, &a);
 	assert_int_equal(session_find(&sessions, first, &a), -1);
 	assert_int_equal(session_find(&sessions, second, &b), 0);
+}
+
+CASE(what_a_client_can_is_read_from_its_capabilities)
+{
+	static const struct {
+		const char *text;
+		unsigned client;
+	} rows[] = {
+	    {"{}", 0},
+	    {"[]", 0},
+	    {"{\"elicitation\":{}}", CLIENT_ELICITS},
+	    {"{\"elicitation\":{\"url\":{}}}", CLIENT_ELICITS_URL},
+	    {"{\"elicitation\":{\"form\":{},\"url\":{}}}",
+	     CLIENT_ELICITS | CLIENT_ELICITS_URL},
+	    {"{\"sampling\":{},\"roots\":{\"listChanged\":true}}",
+	     CLIENT_SAMPLES | CLIENT_ROOTS},
+	    {"{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}", CLIENT_TASKS},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		json_auto_t *value = json_loads(rows[i].text, 0, NULL);
+
+		assert_int_equal(client_abilities(value), rows[i].client);
+	}
+	assert_int_equal(client_abilities(NULL), 0);
 }
 
 /* More than are kept at once, so that they take each other's places. */
@@ -67,7 +93,7 @@ CASE(many_sessions_are_found_again_and_again)
 
 	for (int i = 0; i < MANY; i++) {
 		session_begin(&sessions, (enum mcp_revision)(i % MCP_STATELESS),
-			      ids[i]);
+			      (unsigned)i % 32, ids[i]);
 		assert_int_equal(session_find(&sessions, ids[i], &session), 0);
 		serials[i] = session.serial;
 		if (i % ENDED == 0)
@@ -81,6 +107,7 @@ CASE(many_sessions_are_found_again_and_again)
 		if (found < 0)
 			continue;
 		assert_int_equal(session.revision, at % MCP_STATELESS);
+		assert_int_equal(session.client, at % 32);
 		assert_true(session.serial == serials[at]);
 	}
 }
@@ -98,12 +125,12 @@ CASE(the_newest_ended_sessions_stay_ended_after_a_restart)
 	memcpy(after.key, before.key, sizeof after.key);
 	assert_int_equal(sessions_open(&before, place, &err), 0);
 	for (int i = 0; i < 3; i++)
-		session_begin(&before, MCP_2025_11_25, ids[i]);
+		session_begin(&before, MCP_2025_11_25, 0, ids[i]);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(session_find(&before, ids[i], &session), 0);
 		session_end(&before, &session);
 		for (uint64_t other = 1; i == 0 && other < 20000; other++)
-			session_end(&before, &(struct session){0, other});
+			session_end(&before, &(struct session){.serial = other});
 	}
 	assert_int_equal(sessions_open(&after, place, &err), 0);     /* as if killed */
 	assert_int_equal(session_find(&after, ids[0], &session), 0); /* too old */
@@ -129,6 +156,7 @@ CASE(revisions_are_known_by_name)
 RUN(cmocka_unit_test(a_session_is_found_by_its_id_alone),
     cmocka_unit_test(a_foreign_a_changed_and_a_cut_id_are_unknown),
     cmocka_unit_test(an_ended_session_stays_ended_and_others_live),
+    cmocka_unit_test(what_a_client_can_is_read_from_its_capabilities),
     cmocka_unit_test(many_sessions_are_found_again_and_again),
     cmocka_unit_test(the_newest_ended_sessions_stay_ended_after_a_restart),
     cmocka_unit_test(revisions_are_known_by_name))

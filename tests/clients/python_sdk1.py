@@ -1,7 +1,7 @@
 """The conversation by the official SDK for Python 1.x, which is in an environment of
 its own.
 
-usage: python_sdk1.py URL|stdio:PROGRAM
+usage: python_sdk1.py URL|sse:URL|stdio:PROGRAM
 """
 
 import importlib
@@ -20,6 +20,9 @@ transport: Any = importlib.import_module("mcp.client.streamable_http")
 
 def connect(url: str) -> AbstractAsyncContextManager[Any]:
     """The streams to it: two, or three over HTTP."""
+    if url.startswith("sse:"):
+        sse = importlib.import_module("mcp.client.sse")
+        return cast("AbstractAsyncContextManager[Any]", sse.sse_client(url.removeprefix("sse:")))
     if not url.startswith("stdio:"):
         return cast("AbstractAsyncContextManager[Any]", transport.streamable_http_client(url))
     command = url.removeprefix("stdio:")

@@ -1,7 +1,8 @@
 // The conversation by the official SDK for TypeScript 1.x.
 //
-// usage: typescript_sdk1.mjs URL|ws:URL|stdio:PROGRAM
+// usage: typescript_sdk1.mjs URL|sse:URL|ws:URL|stdio:PROGRAM
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { WebSocketClientTransport } from "@modelcontextprotocol/sdk/client/websocket.js";
@@ -9,6 +10,7 @@ import { converse, programOf, say } from "./conversation.mjs";
 
 function transportTo(url) {
   if (programOf(url)) return new StdioClientTransport(programOf(url));
+  if (url.startsWith("sse:")) return new SSEClientTransport(new URL(url.slice(4)));
   if (url.startsWith("ws")) return new WebSocketClientTransport(new URL(url));
   return new StreamableHTTPClientTransport(new URL(url));
 }

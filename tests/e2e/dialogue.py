@@ -38,12 +38,30 @@ class Dialogue(ABC):
         assert answer["id"] == wanted, answer
         return answer.get("result", answer.get("error"))
 
-    def initialize(self, revision: str = NEWEST) -> Self:
+    def initialize(self, revision: str = NEWEST, **capabilities: object) -> Self:
         info = {"name": "e2e", "version": "1"}
-        params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}
+        params = {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": info}
         assert self.request("initialize", params)["protocolVersion"] == revision
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self
+
+    def cancel(self, wanted: object) -> None:
+        params = {"requestId": wanted}
+        self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+    def check_question_is_withdrawn(self, name: str) -> None:
+        """A call that would replace a file of this name is cancelled while the user, who
+        can be asked, is asked."""
+        arguments = {"path": name, "content": "new"}
+        wanted = self.ask("tools/call", {"name": "write_file", "arguments": arguments})
+        question = self.read()
+        assert question["method"] == "elicitation/create"
+        self.cancel(wanted)
+        withdrawn = self.read()
+        assert withdrawn["method"] == "notifications/cancelled"
+        assert withdrawn["params"]["requestId"] == question["id"]
+        self.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        assert self.request("ping") == {}
 
     def ask_run(self, code: str, **params: object) -> Any:
         return self.ask("tools/call", {"name": "run_python", "arguments": {"code": code}, **params})

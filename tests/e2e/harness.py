@@ -423,6 +423,7 @@ class Client:
         self.revision = revision
         self.session: str | None = None
         self.extra: dict[str, str] = {}  # headers of every request
+        self.capabilities: dict[str, object] = {}  # that initialize() tells of
         self.ids = itertools.count(1)
 
     def headers(self, **more: str) -> dict[str, str]:
@@ -468,7 +469,7 @@ class Client:
             "initialize",
             {
                 "protocolVersion": self.revision,
-                "capabilities": {},
+                "capabilities": self.capabilities,
                 "clientInfo": {"name": "e2e", "version": "1"},
             },
         )

@@ -28,7 +28,9 @@ UPGRADE = (
 )
 ROUTES = {
     "post": ("POST", "/mcp", f"{JSON}Content-Length: {len(PING)}\r\n", PING, 400),
-    "get": ("GET", "/mcp", "Accept: text/event-stream\r\n", "", 400),
+    # a session that is none: without any, a stream without an end would begin
+    "get": ("GET", "/mcp", "Accept: text/event-stream\r\nMcp-Session-Id: x\r\n", "", 404),
+    "get-sse": ("GET", "/sse", "Accept: application/json\r\n", "", 406),
     "delete": ("DELETE", "/mcp", "", "", 400),
     "head": ("HEAD", "/mcp", "", "", 405),
     "options": ("OPTIONS", "/mcp", "", "", 405),

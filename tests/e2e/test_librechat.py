@@ -29,7 +29,7 @@ LINE_MAX, IMAGE_MAX, ANSWER_MAX = 5 * MIB, 10 * MIB, 4 * MIB
 KEEP_ALIVE_S = 15
 FETCH = ("accept-language: *", "sec-fetch-mode: cors", "user-agent: undici")
 ENCODING = "accept-encoding: gzip, deflate"
-TOOLS = ["run_python", "undo", "list_files", "read_text_file", "write_file"]
+TOOLS = ["run_python", "wait", "undo", "list_files", "read_text_file", "write_file"]
 
 
 @dataclass

@@ -180,6 +180,23 @@ def test_the_groups_of_a_killed_daemon_go_with_its_kernels(start: type_of_start)
     wait_until(lambda: not groups_of(daemon.pid), 10)
 
 
+def test_the_group_above_is_made_again_where_it_is_gone(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_KERNEL_MEMORY": str(MEMORY)})
+    require_groups(daemon)
+    bases = groups_of(daemon.pid)
+    assert {base.name for base in bases} == {f"vivarium.{daemon.pid}"}  # no kernel yet
+    empty = [base for base in bases if not (base / "daemon").exists()]
+    weights = [file for base in empty for file in (base / "cpu.shares", base / "cpu.weight")]
+    before = [file.read_text() for file in weights if file.exists()]
+    for base in empty:
+        base.rmdir()
+    client = daemon.client()
+    assert client.run("6 * 7").data["result"] == "42"
+    assert [file.read_text() for file in weights if file.exists()] == before
+    result = client.run(f"bytearray({2 * MEMORY})[-1]")
+    assert result.is_error
+
+
 def test_what_a_dead_daemon_left_is_removed_at_the_next_start(start: type_of_start) -> None:
     daemon = start()
     require_groups(daemon)

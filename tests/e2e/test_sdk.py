@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import httpx2
@@ -91,7 +91,14 @@ def hold_the_conversation(live: Daemon, mode: str) -> None:
 
     async def talk(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"run_python", "undo", "list_files", "read_text_file", "write_file"}
+        assert set(tools) == {
+            "run_python",
+            "wait",
+            "undo",
+            "list_files",
+            "read_text_file",
+            "write_file",
+        }
         assert tools["run_python"].output_schema
         listed = await client.call_tool("list_files", {})
         assert "sales.csv" in text_of(listed)
@@ -180,3 +187,48 @@ def test_both_eras_see_the_same_state(door: Daemon) -> None:
     converse(door, "2026-07-28", talk)
     assert plain.run("from_modern").data["result"] == "6"
     wait_until(lambda: door.health()["calls"] == 0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("answer", ["accept", "decline"])
+def test_the_client_asks_its_user_before_a_file_is_replaced(
+    shared: Daemon, mode: str, answer: Literal["accept", "decline"]
+) -> None:
+    (shared.work / "theirs").write_text("old")
+    asked: list[str] = []
+
+    async def ask(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        asked.append(params.message)
+        return types.ElicitResult(action=answer, content={} if answer == "accept" else None)
+
+    async def main() -> None:
+        async with Client(shared.url, mode=mode, elicitation_callback=ask) as client:
+            arguments = {"path": "theirs", "content": "new"}
+            result = await client.call_tool("write_file", arguments)
+            assert bool(result.is_error) == (answer == "decline")
+
+    anyio.run(main)
+    assert asked == ["Replace the file theirs (3B)? What is in it now will be lost."]
+    assert (shared.work / "theirs").read_text() == ("new" if answer == "accept" else "old")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_prompts_and_their_completions(shared: Daemon, mode: str) -> None:
+    (shared.work / "sales.csv").write_text(CSV)
+
+    async def talk(client: Client) -> None:
+        names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        assert names == ["explore_file", "clean_table", "chart_column"]
+        prompt = await client.get_prompt("explore_file", {"path": "sales.csv"})
+        content = prompt.messages[0].content
+        assert isinstance(content, types.TextContent)
+        assert "month,region,GBP" in content.text
+        ref = types.PromptReference(type="ref/prompt", name="chart_column")
+        argument = {"name": "column", "value": "r"}
+        context = {"table": "sales.csv"}
+        found = await client.complete(ref, argument, context_arguments=context)
+        assert found.completion.values == ["region"]
+        if mode != "2026-07-28":  # who knows the revision does not ask for them
+            assert "live IPython kernel" in (client.instructions or "")
+
+    converse(shared, mode, talk)

@@ -42,7 +42,7 @@ def test_one_session_many_users(daemon: Daemon) -> None:
 def test_without_a_user_the_lists_work_and_a_call_says_what_is_missing(daemon: Daemon) -> None:
     client = daemon.client()
     assert client.request("ping") == {}
-    assert len(client.request("tools/list")["tools"]) == 5
+    assert len(client.request("tools/list")["tools"]) == 6
     client.extra = {"X-Vivarium-Proxy-Secret": SECRET}
     result = client.run("1")
     assert result.is_error

@@ -32,10 +32,6 @@ class Talk(Dialogue):
     def read(self) -> Any:
         return json.loads(self.ws.message())
 
-    def cancel(self, wanted: object) -> None:
-        params = {"requestId": wanted}
-        self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
-
 
 type_of_connect = Callable[..., Talk]
 
@@ -94,6 +90,14 @@ def test_lists_answer_while_a_cell_runs(shared: Daemon, talk: Talk) -> None:
     assert talk.run("7").endswith(": 7"), "the cancelled one is not answered"
 
 
+def test_a_question_of_a_cancelled_call_is_withdrawn(
+    shared: Daemon, connect: type_of_connect
+) -> None:
+    (shared.work / "theirs").write_text("old")
+    connect(shared).initialize(elicitation={}).check_question_is_withdrawn("theirs")
+    assert (shared.work / "theirs").read_text() == "old"
+
+
 def test_an_id_in_flight_is_refused_without_it(shared: Daemon, talk: Talk) -> None:
     talk.ask_run(SLEEP)
     wait_for_begun(shared)
@@ -120,8 +124,9 @@ def test_batches_only_where_the_revision_has_them(
     old.send([note])
     old.send([])
     assert "1 to 100" in old.read()["error"]["message"]
-    old.send([ping] * 101)
-    assert "1 to 100" in old.read()["error"]["message"]
+    for count in (101, 10_000):
+        old.send([ping] * count)
+        assert "1 to 100" in old.read()["error"]["message"]
 
 
 @pytest.mark.parametrize(

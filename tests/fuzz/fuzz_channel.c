@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct config config = {.tools = "run_python", .persist = 1};
 	struct input input = {data, size};
 	struct seen seen = {0};
-	struct server *server = server_create(&config);
+	struct server *server = server_create(&config, NULL);
 	struct channels channels = {.server = server};
 	const struct channel_link link = {
 	    .send = on_send, .who = nobody, .divert = on_divert, .arg = &seen};

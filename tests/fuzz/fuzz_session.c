@@ -16,14 +16,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct session session;
 
 	MUST(session_find(&sessions, guess, &session) < 0);
-	session_begin(&sessions, at % MCP_STATELESS, id);
+	session_begin(&sessions, at % MCP_STATELESS, at & 31, id);
 	MUST(session_find(&sessions, id, &session) == 0);
 	MUST(session.revision == at % MCP_STATELESS);
+	MUST(session.client == (at & 31));
 	session_end(&sessions, &session);
 	MUST(session_find(&sessions, id, &session) < 0);
 
 	/* (libsodium 1.0.18 takes each byte over 0x7f for the last digit, "_".) */
-	session_begin(&sessions, MCP_2025_06_18, id);
+	session_begin(&sessions, MCP_2025_06_18, 0, id);
 	at %= strlen(id);
 	if (id[at] != change && !(change & 0x80)) {
 		id[at] = change;

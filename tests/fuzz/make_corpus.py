@@ -262,6 +262,41 @@ def image() -> dict[str, bytes]:
     return {**seeds, "wrong checksum": bytes(wrong), **mended, "other": b"GIF89a"}
 
 
+ASKS = {
+    "answered": b'{"name":"t","arguments":{"a":1},"inputResponses":{"confirm":{"action":"accept",'
+    b'"content":{"n":1}}},"schema":{"properties":{"n":{"type":"integer"}},"required":["n"]}}\n',
+    "declined": b'{"inputResponses":{"confirm":{"action":"decline"}}}\n',
+    "changed": b'{"name":"t"}\n\x05A\x40B',
+    "forged": b'{"name":"t","requestState":"AAAA"}\n',
+    "no object": b'{"inputResponses":[1],"requestState":5}\n',
+}
+PROMPTS = {
+    "explore": b'{"name":"explore_file","arguments":{"path":"a.csv"}}',
+    "clean": b'{"name":"clean_table","arguments":{"table":"df","purpose":"x"}}',
+    "chart": b'{"name":"chart_column","arguments":{"table":"df","column":"c","by":"d"}}',
+    "asks": b'{"name":"test_input_required_result_prompt","inputResponses":{"user_context":'
+    b'{"action":"accept","content":{"context":"c"}}}}',
+    "embeds": b'{"name":"test_prompt_with_embedded_resource","arguments":{"resourceUri":"x:y"}}',
+    "completes": b'{"ref":{"type":"ref/prompt","name":"chart_column"},"argument":{"name":"column",'
+    b'"value":"a"},"context":{"arguments":{"table":"df"}}}',
+    "completes a path": b'{"ref":{"type":"ref/resource","uri":"workspace:///{+path}"},'
+    b'"argument":{"name":"path","value":"a"}}',
+    "missing": b'{"name":"explore_file","cursor":"x"}',
+}
+# Steps of fuzz_stream.c: what, and for whom in the upper half of the byte.
+STREAMS = {
+    "read to its end": bytes([0x00, 0x02, 1, 0x03, 9, 0x04]),
+    "left and resumed": bytes([0x00, 0x02, 1, 0x07, 0, 0x03, 9, 0x08, 0, 99, 0, 0x04]),
+    "resumed when over": bytes([0x00, 0x03, 9, 0x04, 0x08, 0, 99, 0, 0x08, 1, 99, 0]),
+    "not read": bytes([0x00, 0x06, 0, *[0x02, 255] * 8, 0x03, 255, 0x06, 0, 0x04]),
+    "away for long": bytes([0x00, 0x05, *[0x02, 255] * 8, 0x04, 0x0E, 0x08, 0, 99, 0]),
+    "forged": bytes([0x10, 0x13, 5, 0x58, 0, 99, 0, 0x18, 0, 3, 65, 0x18, 9, 0, 0]),
+    "standing": bytes([0x0A, 0x0B, 0x0A, 0x0C, 0x07, 1, 0x07, 0, 0x0B, 0x0A, 0x08, 0, 99, 0]),
+    "many kept": bytes([0x00, 0x03, 255, 0x04] * 12 + [0x08, 0, 99, 0, 0x4D, 0x0D]),
+    "disconnected": bytes([0x00, 0x05, 0x03, 4, 0x08, 0, 99, 0, 0x03, 4, 0x04]),
+}
+
+
 def main() -> None:
     drivers = {
         "jmsg": jmsg(),
@@ -273,9 +308,12 @@ def main() -> None:
         "clip": CLIP,
         "outputs": outputs(),
         "session": SESSION,
+        "stream": STREAMS,
         "image": image(),
         "zmtp": zmtp(),
         "coding": CODING,
+        "asks": ASKS,
+        "prompts": PROMPTS,
     }
     for driver, seeds in drivers.items():
         directory = HERE / "corpus" / driver

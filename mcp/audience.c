@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+#include "mcp/audience.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp/era.h"
+#include "mcp/server.h"
+#include "wire/json.h"
+#include "wire/mem.h"
+
+struct listener { /* a session or conversation up to 2025-11-25 */
+	TAILQ_ENTRY(listener) link;
+	uint64_t session;
+	int level;
+	const struct workspace *workspace; /* whose files it knows; NULL: nobody's */
+	bool listed;
+	json_t *uris; /* owned: an object's keys, or NULL */
+};
+
+struct listen { /* one subscriptions/listen */
+	TAILQ_ENTRY(listen) link;
+	struct outlet outlet;
+	const struct workspace *workspace;
+	json_t *id;     /* owned */
+	json_t *filter; /* owned: what was acknowledged */
+	json_t *(*dress)(json_t *result, enum mcp_revision revision);
+	void (*answer)(json_t *message, void *arg); /* NULL: nobody waits for it */
+	void *arg;
+};
+
+void audience_init(struct audience *self)
+{
+	*self = (struct audience){0};
+	TAILQ_INIT(&self->all);
+	TAILQ_INIT(&self->listens);
+	SLIST_INIT(&self->tellers);
+}
+
+/* ---- sessions ---- */
+
+static struct listener *find(const struct audience *self, uint64_t session)
+{
+	struct listener *listener;
+
+	TAILQ_FOREACH(listener, &self->all, link)
+	if (listener->session == session)
+		return listener;
+	return NULL;
+}
+
+static void drop(struct audience *self, struct listener *listener)
+{
+	TAILQ_REMOVE(&self->all, listener, link);
+	self->count--;
+	json_decref(listener->uris);
+	free(listener);
+}
+
+/* The one of the session, now the youngest. */
+static struct listener *find_or_make(struct audience *self, uint64_t session)
+{
+	struct listener *listener = find(self, session);
+
+	if (listener) {
+		TAILQ_REMOVE(&self->all, listener, link);
+	} else {
+		if (self->count == AUDIENCE_MAX)
+			drop(self, TAILQ_FIRST(&self->all));
+		listener = xcalloc(1, sizeof *listener);
+		*listener = (struct listener){.session = session, .level = LOG_NONE};
+		self->count++;
+	}
+	TAILQ_INSERT_TAIL(&self->all, listener, link);
+	return listener;
+}
+
+int audience_level(const struct audience *self, uint64_t session)
+{
+	const struct listener *listener = session ? find(self, session) : NULL;
+
+	return listener ? listener->level : LOG_NONE;
+}
+
+void audience_set_level(struct audience *self, uint64_t session, int level)
+{
+	find_or_make(self, session)->level = level;
+}
+
+void audience_forget(struct audience *self, uint64_t session)
+{
+	struct listener *listener = find(self, session);
+
+	if (listener)
+		drop(self, listener);
+}
+
+static int check_uri(const json_t *uri, struct err *err)
+{
+	size_t size = json_string_length(uri);
+
+	if (json_is_string(uri) && size < AUDIENCE_URI_SIZE &&
+	    !memchr(json_string_value(uri), '\0', size))
+		return 0;
+	return err_set(err, ERR_ARGUMENT,
+		       "a URI to subscribe to is missing, no text or too long");
+}
+
+static int too_many(struct err *err)
+{
+	return err_set(err, ERR_ARGUMENT, "more than %d subscriptions; end some",
+		       AUDIENCE_URIS_MAX);
+}
+
+static struct listener *find_for(struct audience *self, uint64_t session,
+				 const struct workspace *workspace)
+{
+	struct listener *listener = find_or_make(self, session);
+
+	if (listener->workspace != workspace) { /* what it knew was another user's */
+		json_decref(listener->uris);
+		listener->uris = NULL;
+		listener->listed = false;
+		listener->workspace = workspace;
+	}
+	return listener;
+}
+
+void audience_listed(struct audience *self, uint64_t session,
+		     const struct workspace *workspace)
+{
+	find_for(self, session, workspace)->listed = true;
+}
+
+int audience_subscribe(struct audience *self, uint64_t session,
+		       const struct workspace *workspace, const json_t *uri,
+		       struct err *err)
+{
+	if (check_uri(uri, err) < 0)
+		return -1;
+	struct listener *listener = find_for(self, session, workspace);
+	if (!listener->uris)
+		listener->uris = json_object();
+	if (json_object_size(listener->uris) >= AUDIENCE_URIS_MAX)
+		return too_many(err);
+	json_object_set_new(listener->uris, json_string_value(uri), json_true());
+	return 0;
+}
+
+void audience_unsubscribe(struct audience *self, uint64_t session, const json_t *uri)
+{
+	const struct listener *listener = find(self, session);
+
+	if (listener && json_is_string(uri))
+		json_object_del(listener->uris, json_string_value(uri));
+}
+
+/* ---- listening ---- */
+
+static json_t *mark(const struct listen *self)
+{
+	return json_pack("{sO}", ERA_META "subscriptionId", self->id);
+}
+
+static void end(struct audience *self, struct listen *listen)
+{
+	TAILQ_REMOVE(&self->listens, listen, link);
+	self->listen_count--;
+	if (listen->answer) {
+		json_t *result = json_pack("{so}", "_meta", mark(listen));
+
+		listen->answer(
+		    rpc_result(listen->id, listen->dress(result, MCP_STATELESS)),
+		    listen->arg);
+	}
+	json_decref(listen->id);
+	json_decref(listen->filter);
+	free(listen);
+}
+
+/* Adds the filter's URIs, if they can be subscribed to. */
+static int take_uris(json_t *out, const json_t *filter, struct err *err)
+{
+	const json_t *uris = json_object_get(filter, "resourceSubscriptions");
+
+	if (!uris)
+		return 0;
+	if (!json_is_array(uris))
+		return err_set(err, ERR_ARGUMENT, "resourceSubscriptions is no array");
+	if (json_array_size(uris) > AUDIENCE_URIS_MAX)
+		return too_many(err);
+	for (size_t i = 0; i < json_array_size(uris); i++)
+		if (check_uri(json_array_get(uris, i), err) < 0)
+			return -1;
+	json_object_set_new(out, "resourceSubscriptions",
+			    json_copy((json_t *)(uintptr_t)uris));
+	return 0;
+}
+
+static void take_flag(json_t *out, const json_t *filter, const char *name,
+		      bool honoured)
+{
+	if (honoured && json_is_true(json_object_get(filter, name)))
+		json_object_set_new(out, name, json_true());
+}
+
+/* What of the filter is honoured.  Caller owns; NULL: the filter is wrong. */
+static json_t *read_filter(const struct listen_start *start, struct err *err)
+{
+	json_auto_t *out = json_object();
+
+	if (!json_is_object(start->filter)) {
+		err_set(err, ERR_ARGUMENT, "params.notifications is missing");
+		return NULL;
+	}
+	take_flag(out, start->filter, "toolsListChanged", start->lists_change);
+	take_flag(out, start->filter, "promptsListChanged", start->lists_change);
+	take_flag(out, start->filter, "resourcesListChanged", true);
+	if (take_uris(out, start->filter, err) < 0)
+		return NULL;
+	return json_incref(out);
+}
+
+static json_t *notification(const char *method, json_t *params)
+{
+	return json_pack("{ss ss so}", "jsonrpc", "2.0", "method", method, "params",
+			 params);
+}
+
+/* params is consumed. */
+static bool tell(const struct listen *self, const char *method, json_t *params,
+		 bool must)
+{
+	json_object_set_new(params, "_meta", mark(self));
+	json_auto_t *message = notification(method, params);
+	return self->outlet.send && self->outlet.send(self->outlet.arg, message, must);
+}
+
+int audience_listen(struct audience *self, const struct listen_start *start,
+		    struct err *err)
+{
+	json_t *filter = read_filter(start, err);
+
+	if (!filter)
+		return -1;
+	struct listen *listen = xcalloc(1, sizeof *listen);
+	*listen = (struct listen){.outlet = start->context->outlet,
+				  .workspace = start->context->workspace,
+				  .id = json_incref(start->id),
+				  .filter = filter,
+				  .dress = start->dress,
+				  .arg = start->arg};
+	TAILQ_INSERT_TAIL(&self->listens, listen, link);
+	self->listen_count++;
+	if (self->listen_count > AUDIENCE_MAX)
+		err_set(err, ERR_LIMIT, "too many subscriptions are open");
+	else if (!tell(listen, "notifications/subscriptions/acknowledged",
+		       json_pack("{sO}", "notifications", filter), true))
+		err_set(err, ERR_ARGUMENT,
+			"this is told on an event stream; accept text/event-stream");
+	else
+		listen->answer = start->answer;
+	int result = listen->answer ? 0 : -1;
+	if (result < 0 || self->over)
+		end(self, listen);
+	return result;
+}
+
+void audience_hang_up(struct audience *self, const void *arg)
+{
+	struct listen *listen, *next;
+
+	for (listen = TAILQ_FIRST(&self->listens); listen; listen = next) {
+		next = TAILQ_NEXT(listen, link);
+		if (listen->arg == arg)
+			end(self, listen);
+	}
+}
+
+void audience_close(struct audience *self)
+{
+	self->over = true;
+	while (!TAILQ_EMPTY(&self->listens))
+		end(self, TAILQ_FIRST(&self->listens));
+}
+
+void audience_finish(struct audience *self)
+{
+	struct listener *listener;
+	struct listen *listen;
+
+	while ((listener = TAILQ_FIRST(&self->all)))
+		drop(self, listener);
+	while ((listen = TAILQ_FIRST(&self->listens))) {
+		listen->answer = NULL;
+		end(self, listen);
+	}
+}
+
+/* ---- what happened ---- */
+
+/* Files of a branch are of the workspace that it comes from, too: NAME@BRANCH. */
+static bool is_of(const struct workspace *workspace, const struct workspace *home)
+{
+	const char *name = home ? workspace_name(home) : "";
+	size_t len = strlen(name);
+
+	return workspace == home ||
+	       (len && strncmp(workspace_name(workspace), name, len) == 0 &&
+		workspace_name(workspace)[len] == '@');
+}
+
+/* uri: that was changed; NULL: the list is another. */
+static void tell_sessions_of(struct audience *self, const struct workspace *workspace,
+			     const char *uri, json_t *message)
+{
+	const struct listener *listener;
+	const struct teller *teller;
+
+	TAILQ_FOREACH(listener, &self->all, link)
+	{
+		bool wants = uri ? json_object_get(listener->uris, uri) != NULL
+				 : listener->listed;
+
+		if (!wants || !(uri ? is_of(workspace, listener->workspace)
+				    : workspace == listener->workspace))
+			continue;
+		SLIST_FOREACH(teller, &self->tellers, link)
+		teller->tell(teller->arg, listener->session, message);
+	}
+}
+
+static bool wants_uri(const struct listen *self, const json_t *uri)
+{
+	const json_t *uris = json_object_get(self->filter, "resourceSubscriptions");
+
+	for (size_t i = 0; i < json_array_size(uris); i++)
+		if (json_equal(json_array_get(uris, i), uri))
+			return true;
+	return false;
+}
+
+static void tell_updated(struct audience *self, const struct workspace *workspace,
+			 json_t *uri)
+{
+	static const char method[] = "notifications/resources/updated";
+	json_auto_t *message = notification(method, json_pack("{sO}", "uri", uri));
+	const struct listen *listen;
+
+	tell_sessions_of(self, workspace, json_string_value(uri), message);
+	TAILQ_FOREACH(listen, &self->listens, link)
+	if (is_of(workspace, listen->workspace) && wants_uri(listen, uri))
+		tell(listen, method, json_pack("{sO}", "uri", uri), false);
+}
+
+/* workspace: NULL where it is the same for all. */
+static void tell_list(struct audience *self, const char *what, const char *flag,
+		      const struct workspace *workspace)
+{
+	char method[64];
+	const struct listen *listen;
+	const struct teller *teller;
+
+	snprintf(method, sizeof method, "notifications/%s/list_changed", what);
+	json_auto_t *message = notification(method, json_object());
+	/* what is listed is not that of branches */
+	if (workspace)
+		tell_sessions_of(self, workspace, NULL, message);
+	else
+		SLIST_FOREACH(teller, &self->tellers, link)
+	teller->tell_all(teller->arg, message);
+	TAILQ_FOREACH(listen, &self->listens, link)
+	if ((!workspace || listen->workspace == workspace) &&
+	    json_object_get(listen->filter, flag))
+		tell(listen, method, json_object(), false);
+}
+
+void audience_files(struct audience *self, const struct workspace *workspace,
+		    const json_t *uris, bool list)
+{
+	for (size_t i = 0; i < json_array_size(uris); i++)
+		tell_updated(self, workspace, json_array_get(uris, i));
+	if (list)
+		tell_list(self, "resources", "resourcesListChanged", workspace);
+}
+
+void audience_list(struct audience *self, const char *what)
+{
+	char flag[32];
+
+	snprintf(flag, sizeof flag, "%sListChanged", what);
+	tell_list(self, what, flag, NULL);
+}

@@ -1,0 +1,92 @@
+/*
+ * audience - what sessions, conversations and `subscriptions/listen` have asked to be
+ * told: log levels, changed files.  Kept in memory, for a bounded number of them, since
+ * they come and go.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MCP_AUDIENCE_H
+#define MCP_AUDIENCE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "mcp/session.h"
+#include "wire/err.h"
+
+enum {
+	AUDIENCE_MAX = 1024, /* of each; of sessions the one silent for longest goes */
+	AUDIENCE_URIS_MAX = 128,
+	AUDIENCE_URI_SIZE = 4096,
+};
+
+struct workspace;
+struct server_context;
+struct listener;
+struct listen;
+
+struct teller { /* a transport; embed it */
+	SLIST_ENTRY(teller) link;
+	/* Tells a session or conversation of its own; message is borrowed. */
+	void (*tell)(void *arg, uint64_t session, json_t *message);
+	/* All that have begun with initialize. */
+	void (*tell_all)(void *arg, json_t *message);
+	void *arg;
+};
+
+struct audience {                            /* embed it; audience_init() first */
+	TAILQ_HEAD(listeners, listener) all; /* listener::link, the oldest first */
+	size_t count;
+	TAILQ_HEAD(, listen) listens; /* listen::link */
+	size_t listen_count;
+	SLIST_HEAD(, teller) tellers; /* teller::link, borrowed */
+	bool over;                    /* listens end as soon as they begin */
+};
+
+void audience_init(struct audience *self);
+/* Unanswered. */
+void audience_finish(struct audience *self);
+
+/* The least level of log messages that a session wants; LOG_NONE. */
+int audience_level(const struct audience *self, uint64_t session);
+void audience_set_level(struct audience *self, uint64_t session, int level);
+int audience_subscribe(struct audience *self, uint64_t session,
+		       const struct workspace *workspace, const json_t *uri,
+		       struct err *err) must_check;
+void audience_unsubscribe(struct audience *self, uint64_t session, const json_t *uri);
+/* It has been given the list of files, and so wants to know when that is another. */
+void audience_listed(struct audience *self, uint64_t session,
+		     const struct workspace *workspace);
+void audience_forget(struct audience *self, uint64_t session);
+
+/* ---- subscriptions/listen (2026-07-28) ---- */
+
+struct listen_start {
+	const struct server_context *context; /* borrowed */
+	json_t *id, *filter; /* borrowed; filter: params.notifications */
+	bool lists_change;   /* those of tools and prompts */
+	/* What is put on a result before it goes out. */
+	json_t *(*dress)(json_t *result, enum mcp_revision revision);
+	void (*answer)(json_t *message, void *arg); /* when it ends; consumes message */
+	void *arg;
+};
+/* Acknowledges, first of all, and tells until it ends.  Fails if it cannot. */
+int audience_listen(struct audience *self, const struct listen_start *start,
+		    struct err *err) must_check;
+/* Ends those of this arg. */
+void audience_hang_up(struct audience *self, const void *arg);
+/* Ends all, also those to come. */
+void audience_close(struct audience *self);
+
+/* ---- what happened ---- */
+
+/* uris: an array of those that were changed, borrowed; list: some came or went. */
+void audience_files(struct audience *self, const struct workspace *workspace,
+		    const json_t *uris, bool list);
+/* The list of "tools" or "prompts" is another. */
+void audience_list(struct audience *self, const char *what);
+
+#endif

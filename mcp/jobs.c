@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+#include "mcp/jobs.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "wire/json.h"
+#include "wire/mem.h"
+
+enum { POLL_MS = 1000 };
+
+struct job {
+	TAILQ_ENTRY(job) link;
+	struct jobs *jobs; /* borrowed */
+	struct server_context context;
+	json_t *id; /* owned */
+	struct tool_call tool;
+	struct live live;
+	server_answer_fn *answer; /* NULL: it has been given, or nobody wants it */
+	void *arg;
+	const struct workspace *home; /* of its user, whatever branch it works in */
+	char ticket[JOB_TICKET_SIZE]; /* "": none */
+	bool over, cancelled, lost;
+	json_t *result, *error; /* owned: one of them when it is over */
+	size_t bytes;           /* of that */
+	int64_t begun_us;
+	time_t created, updated;
+	struct loop_timer timer; /* until it answers late, or is forgotten */
+	LIST_HEAD(, job_waiter) waiters;
+};
+
+void jobs_init(struct jobs *self, struct loop *loop, const struct config *config,
+	       json_t *(*dress)(json_t *result, enum mcp_revision revision))
+{
+	*self = (struct jobs){.loop = loop, .config = config, .dress = dress};
+	TAILQ_INIT(&self->all);
+}
+
+static void job_destroy(struct job *self)
+{
+	struct job_waiter *waiter;
+
+	while ((waiter = LIST_FIRST(&self->waiters)))
+		job_unwait(waiter);
+	TAILQ_REMOVE(&self->jobs->all, self, link);
+	self->jobs->bytes -= self->bytes;
+	loop_timer_stop(&self->timer);
+	live_stop(&self->live);
+	json_decref(self->id);
+	json_decref(self->context.progress_token);
+	json_decref(self->result);
+	json_decref(self->error);
+	tool_drop(&self->tool);
+	free(self);
+}
+
+void jobs_finish(struct jobs *self)
+{
+	struct job *job;
+
+	while ((job = TAILQ_FIRST(&self->all)))
+		job_destroy(job);
+}
+
+/* ---- waiting ---- */
+
+static void wake(struct job_waiter *waiter)
+{
+	struct job *job = waiter->job;
+
+	job_unwait(waiter);
+	waiter->woken(job, waiter->arg);
+}
+
+static void on_waited_enough(void *arg)
+{
+	wake(arg);
+}
+
+void job_wait(struct job *self, struct job_waiter *waiter, int64_t seconds)
+{
+	waiter->job = self;
+	LIST_INSERT_HEAD(&self->waiters, waiter, link);
+	loop_timer_start(self->jobs->loop, &waiter->timer, seconds * 1000000 + 1,
+			 on_waited_enough, waiter);
+}
+
+void job_unwait(struct job_waiter *waiter)
+{
+	if (!waiter->job)
+		return;
+	waiter->job = NULL;
+	LIST_REMOVE(waiter, link);
+	loop_timer_stop(&waiter->timer);
+}
+
+/* ---- results that are kept ---- */
+
+static size_t kept_of(const struct jobs *self, const struct workspace *home,
+		      size_t *bytes, struct job **oldest)
+{
+	struct job *job;
+	size_t count = 0;
+
+	*bytes = 0;
+	TAILQ_FOREACH_REVERSE(job, &self->all, job_list, link)
+	{
+		if (!job->over || job->home != home)
+			continue;
+		*oldest = job;
+		*bytes += job->bytes;
+		count++;
+	}
+	return count;
+}
+
+/* The oldest result of the one who keeps most. */
+static struct job *to_forget(const struct jobs *self)
+{
+	struct job *job, *found = NULL, *oldest = NULL;
+	size_t most = 0, bytes;
+
+	TAILQ_FOREACH(job, &self->all, link)
+	{
+		if (!job->over || (found && job->home == found->home))
+			continue;
+		kept_of(self, job->home, &bytes, &oldest);
+		if (!found || bytes > most) {
+			found = oldest;
+			most = bytes;
+		}
+	}
+	return found;
+}
+
+static void on_kept_enough(void *arg)
+{
+	job_destroy(arg);
+}
+
+/* It is over: kept for a while, and not too many.  May end it. */
+static void keep(struct job *self)
+{
+	struct jobs *jobs = self->jobs;
+	const struct workspace *home = self->home;
+	struct job *oldest = NULL;
+	size_t bytes;
+
+	self->over = true;
+	self->updated = time(NULL);
+	self->bytes = json_dumpb(self->result ? self->result : self->error, NULL, 0,
+				 JSON_COMPACT);
+	jobs->bytes += self->bytes;
+	loop_timer_start(jobs->loop, &self->timer,
+			 jobs->config->replay_keep_s * 1000000, on_kept_enough, self);
+	while (!LIST_EMPTY(&self->waiters))
+		wake(LIST_FIRST(&self->waiters));
+	if (kept_of(jobs, home, &bytes, &oldest) > JOBS_KEPT_MAX)
+		job_destroy(oldest);
+	while (jobs->bytes > (size_t)jobs->config->replay_max &&
+	       (oldest = to_forget(jobs)))
+		job_destroy(oldest);
+}
+
+/* From now on it has a ticket, and its request is no concern of it. */
+static void part(struct job *self)
+{
+	unsigned char bytes[12];
+
+	randombytes_buf(bytes, sizeof bytes);
+	sodium_bin2base64(self->ticket, sizeof self->ticket, bytes, sizeof bytes,
+			  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	for (char *c = self->ticket; *c; c++) /* easily repeated by a model */
+		*c = *c == '-' || *c == '_' ? 'x' : *c;
+	live_stop(&self->live);
+	self->context.outlet = (struct outlet){0};
+	self->answer = NULL;
+	self->arg = NULL;
+	/* Whoever fetches it may want all that there is. */
+	self->tool.revision = MCP_REVISION_COUNT - 1;
+}
+
+/* ---- answers ---- */
+
+static void on_done(json_t *result, void *arg)
+{
+	struct job *self = arg;
+
+	if (!self->answer) {
+		self->result = result;
+		keep(self);
+		return;
+	}
+	result = self->jobs->dress(result, self->context.revision);
+	self->answer(rpc_result(self->id, result), self->arg);
+	job_destroy(self);
+}
+
+static void on_refused(struct rpc_refusal *refusal, void *arg)
+{
+	struct job *self = arg;
+	json_t *message = rpc_refuse(self->id, refusal);
+
+	if (!self->answer) {
+		self->error = json_incref(json_object_get(message, "error"));
+		json_decref(message);
+		keep(self);
+		return;
+	}
+	self->answer(message, self->arg);
+	job_destroy(self);
+}
+
+/* Answers with what there is. */
+static void on_patience_over(void *arg)
+{
+	struct job *self = arg;
+	server_answer_fn *answer = self->answer;
+	void *asker = self->arg;
+	enum mcp_revision revision = self->context.revision;
+
+	if (!self->tool.call)
+		return; /* its answer is on its way */
+	bool task = revision >= MCP_STATELESS && self->context.client & CLIENT_TASKS;
+	part(self);
+	json_t *result = task ? job_task(self, false) : job_result(self, revision);
+	if (task)
+		json_object_set_new(result, "resultType", json_string("task"));
+	answer(rpc_result(self->id, self->jobs->dress(result, revision)), asker);
+}
+
+/* Whether somebody could ask for the rest. */
+static bool can_wait(const struct job *self)
+{
+	return self->tool.tool->partial && self->home &&
+	       (config_offers_tool(self->jobs->config, "wait") ||
+		self->context.client & CLIENT_TASKS);
+}
+
+void job_start(struct jobs *self, const struct job_start *start, json_t *arguments)
+{
+	struct job *job = xcalloc(1, sizeof *job);
+	const struct server_context *context = start->context;
+	int64_t patience_s = self->config->soft_deadline_s;
+
+	*job = (struct job){.jobs = self,
+			    .context = *context,
+			    .id = json_incref(start->id),
+			    .answer = start->answer,
+			    .arg = start->arg,
+			    .home = context->workspace,
+			    .begun_us = loop_now_us(),
+			    .created = time(NULL),
+			    .tool = {.tool = start->tool,
+				     .config = self->config,
+				     .workspaces = context->workspaces,
+				     .workspace = context->workspace,
+				     .home = context->workspace,
+				     .revision = context->revision,
+				     .context = &job->context,
+				     .questions = start->questions,
+				     .live = &job->live,
+				     .jobs = self,
+				     .done = on_done,
+				     .refused = on_refused,
+				     .asks = start->asks,
+				     .arg = job}};
+	job->updated = job->created;
+	json_incref(job->context.progress_token);
+	TAILQ_INSERT_TAIL(&self->all, job, link);
+	live_start(&job->live, self->loop, &job->context);
+	if (patience_s && can_wait(job))
+		loop_timer_start(self->loop, &job->timer, patience_s * 1000000,
+				 on_patience_over, job);
+	if (job->home)
+		tool_start(&job->tool, arguments);
+	else
+		tool_fail(&job->tool, &context->refusal);
+}
+
+/* ---- leaving and cancelling ---- */
+
+void job_cancel(struct job *self)
+{
+	if (self->over)
+		return;
+	self->cancelled = true;
+	tool_cancel(&self->tool);
+}
+
+void jobs_cancel(struct jobs *self, const void *arg)
+{
+	struct job *job, *next;
+
+	for (job = TAILQ_FIRST(&self->all); job; job = next) {
+		next = TAILQ_NEXT(job, link);
+		if (job->answer && job->arg == arg)
+			job_cancel(job);
+	}
+}
+
+void jobs_cancel_request(struct jobs *self, uint64_t session, const json_t *id)
+{
+	struct job *job;
+
+	TAILQ_FOREACH(job, &self->all, link)
+	if (job->answer && job->context.session == session && json_equal(job->id, id)) {
+		job_cancel(job);
+		return; /* unknown ids are ignored: it may just have ended */
+	}
+}
+
+size_t jobs_abandon(struct jobs *self, const void *arg)
+{
+	struct job *job;
+	size_t count = 0;
+
+	TAILQ_FOREACH(job, &self->all, link)
+	{
+		if (!job->answer || job->arg != arg || !can_wait(job) ||
+		    !job->tool.call)
+			continue;
+		loop_timer_stop(&job->timer);
+		part(job);
+		job->lost = !job->cancelled; /* else nobody misses it */
+		count++;
+	}
+	return count;
+}
+
+void jobs_tell_lost(struct jobs *self, const struct workspace *home, struct buf *out)
+{
+	struct job *job;
+
+	TAILQ_FOREACH(job, &self->all, link)
+	{
+		if (!job->lost || job->home != home)
+			continue;
+		buf_printf(out,
+			   "The answer of an earlier call did not reach its client: "
+			   "wait(call=\"%s\") returns it.\n",
+			   job->ticket);
+		job->lost = false;
+	}
+}
+
+/* ---- by ticket ---- */
+
+struct job *job_find(const struct jobs *self, const struct workspace *home,
+		     const char *ticket)
+{
+	struct job *job;
+
+	TAILQ_FOREACH(job, &self->all, link)
+	if (job->ticket[0] && job->home == home && strcmp(job->ticket, ticket) == 0)
+		return job;
+	return NULL;
+}
+
+bool job_is_over(const struct job *self)
+{
+	return self->over;
+}
+
+int64_t job_begun_us(const struct job *self)
+{
+	return self->begun_us;
+}
+
+struct call *job_call(const struct job *self)
+{
+	return self->tool.call;
+}
+
+static void describe(const struct job *self, struct buf *out)
+{
+	long long seconds = (long long)(loop_now_us() - self->begun_us) / 1000000;
+	enum call_state state =
+	    self->tool.call ? call_state(self->tool.call) : CALL_DONE;
+
+	if (state == CALL_QUEUED || state == CALL_STARTING)
+		buf_printf(out, "Not begun after %lld s: %s. ", seconds,
+			   state == CALL_QUEUED ? "it waits for the calls before it"
+						: "its kernel is starting");
+	else
+		buf_printf(out,
+			   "Still running after %lld s; its output so far is below. ",
+			   seconds);
+	buf_printf(
+	    out,
+	    "wait(call=\"%s\") returns the rest; a new cell waits until this one "
+	    "has ended.\n",
+	    self->ticket);
+}
+
+json_t *job_result(const struct job *self, enum mcp_revision revision)
+{
+	owned(buf_finish) struct buf words = {0};
+	json_t *result;
+
+	if (self->error)
+		return json_pack("{s[{ss ss}] sb}", "content", "type", "text", "text",
+				 json_text(self->error, "message", ""), "isError", 1);
+	if (self->result) {
+		result = json_copy(self->result);
+	} else {
+		describe(self, &words);
+		result = self->tool.tool->partial(&self->tool, buf_str(&words));
+	}
+	if (revision < MCP_2025_06_18)
+		json_object_del(result, "structuredContent");
+	return result;
+}
+
+static json_t *time_json(time_t when)
+{
+	char text[32];
+	struct tm utc;
+
+	gmtime_r(&when, &utc);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	return json_string(text);
+}
+
+json_t *job_task(const struct job *self, bool with_result)
+{
+	const char *status = !self->over       ? "working"
+			     : self->error     ? "failed"
+			     : self->cancelled ? "cancelled"
+					       : "completed";
+	json_t *task = json_pack(
+	    "{ss ss so so so si}", "taskId", self->ticket, "status", status,
+	    "createdAt", time_json(self->created), "lastUpdatedAt",
+	    time_json(self->updated), "ttlMs", json_null(), "pollIntervalMs", POLL_MS);
+
+	if (!self->over) {
+		json_object_set_new(task, "statusMessage",
+				    json_string("The cell is running."));
+		return task;
+	}
+	json_object_set_new(
+	    task, "ttlMs",
+	    json_integer((json_int_t)(self->updated - self->created +
+				      self->jobs->config->replay_keep_s) *
+			 1000));
+	if (with_result && self->error)
+		json_object_set(task, "error", self->error);
+	else if (with_result && !self->cancelled)
+		json_object_set(task, "result", self->result);
+	return task;
+}

@@ -1,0 +1,80 @@
+/*
+ * jobs - calls of tools under way, and the results that nobody has fetched yet.  A job
+ * that takes longer than clients wait answers its request with what there is and a
+ * ticket; by that its user gets the rest, from any session of his, also after the
+ * client that asked has left.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MCP_JOBS_H
+#define MCP_JOBS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "mcp/live.h"
+#include "mcp/server.h"
+#include "mcp/tools.h"
+
+enum {
+	JOBS_KEPT_MAX = 16, /* results of one user that are kept */
+	JOB_TICKET_SIZE = 24,
+};
+
+struct job;
+
+struct jobs {              /* embed it; jobs_init() first */
+	struct loop *loop; /* borrowed, like the next */
+	const struct config *config;
+	/* What is put on a result before it goes out.  Consumes and returns it. */
+	json_t *(*dress)(json_t *result, enum mcp_revision revision);
+	TAILQ_HEAD(job_list, job) all; /* job::link, the oldest first */
+	size_t bytes;                  /* of results that are kept */
+};
+
+void jobs_init(struct jobs *self, struct loop *loop, const struct config *config,
+	       json_t *(*dress)(json_t *result, enum mcp_revision revision));
+/* Unanswered. */
+void jobs_finish(struct jobs *self);
+
+struct job_start {
+	const struct server_context *context; /* borrowed */
+	json_t *id;                           /* borrowed */
+	const struct tool *tool;
+	struct questions *questions;
+	struct asks asks; /* consumed */
+	server_answer_fn *answer;
+	void *arg;
+};
+/* Runs the tool; the answer comes once, perhaps before this returns. */
+void job_start(struct jobs *self, const struct job_start *start, json_t *arguments);
+
+/* Asks what answers this arg, or this request of a session, to stop. */
+void jobs_cancel(struct jobs *self, const void *arg);
+void jobs_cancel_request(struct jobs *self, uint64_t session, const json_t *id);
+/* Who waits for this arg has left.  Results worth keeping are kept; how many answers
+ * will not come. */
+size_t jobs_abandon(struct jobs *self, const void *arg);
+
+/* A job of this user that has a ticket, or NULL. */
+struct job *job_find(const struct jobs *self, const struct workspace *home,
+		     const char *ticket);
+bool job_is_over(const struct job *self);
+int64_t job_begun_us(const struct job *self);
+/* Its result, or what there is so far, as a CallToolResult.  Caller owns. */
+json_t *job_result(const struct job *self, enum mcp_revision revision);
+/* As a task of the extension: with its result if that is there.  Caller owns. */
+json_t *job_task(const struct job *self, bool with_result);
+/* Asks it to stop. */
+void job_cancel(struct job *self);
+/* What it waits for in its kernel, or NULL. */
+struct call *job_call(const struct job *self);
+/* woken() comes once, when it is over or after that time, unless job_unwait() comes
+ * first. */
+void job_wait(struct job *self, struct job_waiter *waiter, int64_t seconds);
+
+/* Appends whole lines that name the results that did not reach their client. */
+void jobs_tell_lost(struct jobs *self, const struct workspace *home, struct buf *out);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+/* What a call of a tool asks its client before it goes on. */
+#include <string.h>
+
+#include "mcp/outlet.h"
+#include "mcp/tools.h"
+#include "wire/json.h"
+#include "wire/mem.h"
+
+bool tool_confirm(struct tool_call *self, const char *message, json_t *state)
+{
+	const json_t *answer = asks_answer(&self->asks, ASK_USER, "confirm");
+	const char *action = json_text(answer, "action", "");
+	json_auto_t *now = state;
+	struct err err;
+
+	if (!self->config->confirm || !asks_can(&self->asks, ASK_USER))
+		return true;
+	bool same = !now || json_equal(now, self->asks.state);
+	if (same && strcmp(action, "accept") == 0)
+		return true;
+	if (answer && strcmp(action, "accept") != 0) {
+		err_set(&err, ERR_DECLINED,
+			"the user did not agree; nothing was changed");
+		tool_fail(self, &err);
+		return false;
+	}
+	asks_want(
+	    &self->asks, ASK_USER, "confirm",
+	    asks_form(message, json_pack("{ss s{}}", "type", "object", "properties")));
+	tool_ask(self, json_incref(now));
+	return false;
+}
+
+static void ask_next(struct tool_call *self);
+
+static void on_answer(const json_t *response, void *arg)
+{
+	struct tool_call *self = arg;
+	owned(free_text) char *name = take(&self->question_name);
+	json_t *result = json_object_get(response, "result");
+	struct err err;
+
+	self->question = NULL;
+	if (result) {
+		asks_put(&self->asks, name, result);
+		ask_next(self);
+		return;
+	}
+	err_set(&err, ERR_ARGUMENT,
+		"the client did not answer what it was asked%s%.150s",
+		response ? ": " : "",
+		json_text(json_object_get(response, "error"), "message", ""));
+	tool_fail(self, &err);
+}
+
+/* One question after the other, then the tool again: it may have more. */
+static void ask_next(struct tool_call *self)
+{
+	const char *method = NULL;
+	json_t *params;
+	struct err err;
+
+	if (!asks_next(&self->asks, &self->question_name, &params, &method)) {
+		tool_run(self);
+		return;
+	}
+	self->question = outlet_ask(self->questions, self->context, method, params,
+				    ASKS_STATE_S, on_answer, self);
+	if (self->question)
+		return;
+	err_set(&err, ERR_ARGUMENT,
+		"the client has to be asked something, but takes no stream on which "
+		"to ask it, or leaves %d questions open already",
+		QUESTIONS_OF_ONE_MAX);
+	tool_fail(self, &err);
+}
+
+void tool_ask(struct tool_call *self, json_t *state)
+{
+	struct err err;
+
+	if (self->revision >= MCP_STATELESS) {
+		tool_finish(self, asks_result(&self->asks, state));
+		return;
+	}
+	json_decref(self->asks.state);
+	self->asks.state = state;
+	if (++self->asks.rounds <= ASKS_ROUNDS_MAX) {
+		ask_next(self);
+		return;
+	}
+	err_set(&err, ERR_ARGUMENT,
+		"the client was asked %d times and gave no answer that fits",
+		ASKS_ROUNDS_MAX);
+	tool_fail(self, &err);
+}
