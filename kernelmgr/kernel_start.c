@@ -122,20 +122,6 @@ static void begin_closing(struct kernel *self, const char *why)
 
 /* ---- the supervisor ---- */
 
-static void on_supervisor_ended(int status, void *arg)
-{
-	struct kernel *self = arg;
-
-	(void)status;
-	self->supervisor = NULL;
-	if (self->state >= KERNEL_CLOSING)
-		return;
-	/* It ends by itself only after it has told us how the kernel ended. */
-	self->death.status = -1;
-	launch_sweep_orphans(self->place->loop);
-	begin_closing(self, "supervisor gone");
-}
-
 static void on_end_report(struct kernel *self, const char *text)
 {
 	long long user_us, system_us, memory_kb;
@@ -172,9 +158,9 @@ static ssize_t recv_from_process(int fd, char *text, size_t size, pid_t *sender)
 	return len;
 }
 
-static void on_control(void *arg)
+/* False: nothing more is there now. */
+static bool read_control(struct kernel *self)
 {
-	struct kernel *self = arg;
 	char text[256];
 	pid_t sender = 0;
 	ssize_t len = recv_from_process(self->control, text, sizeof text - 1, &sender);
@@ -182,7 +168,7 @@ static void on_control(void *arg)
 	if (len <= 0) {
 		if (len == 0 || errno != EAGAIN)
 			loop_unwatch(&self->control_watch); /* pidfd tells the rest */
-		return;
+		return false;
 	}
 	text[len] = '\0';
 	if (strcmp(text, "started") == 0) {
@@ -195,6 +181,29 @@ static void on_control(void *arg)
 	} else if (strncmp(text, "end ", 4) == 0) {
 		on_end_report(self, text);
 	}
+	return true;
+}
+
+static void on_control(void *arg)
+{
+	read_control(arg);
+}
+
+/* It ends by itself only after it has told us how the kernel ended. */
+static void on_supervisor_ended(int status, void *arg)
+{
+	struct kernel *self = arg;
+
+	(void)status;
+	self->supervisor = NULL;
+	for (int i = 0; i < READS_PER_TURN && self->control_watch; i++)
+		if (!read_control(self))
+			break;
+	if (self->state >= KERNEL_CLOSING)
+		return;
+	self->death.status = -1;
+	launch_sweep_orphans(self->place->loop);
+	begin_closing(self, "supervisor gone");
 }
 
 static void on_output(void *arg)

@@ -382,3 +382,20 @@ def test_the_restart_comes_before_the_error(start: type_of_start) -> None:
     result = start().client().run("x / 0")
     told = r"Vivarium was restarted: .*\n1 variable restored, .*\nError: ZeroDivisionError: "
     assert re.match(told, result.text)
+
+
+def test_how_a_kernel_ended_is_known_though_its_supervisor_is_gone_too(live: Daemon) -> None:
+    """The daemon looks again only when both are dead."""
+    client = live.client()
+    client.run("1")
+    kernel, supervisor = live.kernel_pid(), live.supervisor_pid()
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(client.run, "open('begun', 'w').close(); import time; time.sleep(60)")
+        wait_until((live.work / "begun").exists, 20)
+        os.kill(live.pid, signal.SIGSTOP)
+        try:
+            os.kill(kernel, signal.SIGABRT)
+            wait_until(lambda: not is_alive(supervisor), 20)
+        finally:
+            os.kill(live.pid, signal.SIGCONT)
+        assert call.result(30).exit_code == 128 + signal.SIGABRT
