@@ -173,7 +173,7 @@ class KernelProcess:
         _, frames = self.session.feed_identities(socket.recv_multipart())
         return self.session.deserialize(frames)
 
-    def reply(self, msg_id: str, timeout: float = 10, channel: str = "shell") -> Message:
+    def reply(self, msg_id: str, timeout: float = 30, channel: str = "shell") -> Message:
         deadline = time.monotonic() + timeout
         while (left := deadline - time.monotonic()) > 0:
             message = self.receive(getattr(self, channel), left)
@@ -181,7 +181,7 @@ class KernelProcess:
                 return message
         raise AssertionError(f"no reply within {timeout} s; {self.crash_output()}")
 
-    def outputs(self, msg_id: str, timeout: float = 10) -> list[Message]:
+    def outputs(self, msg_id: str, timeout: float = 30) -> list[Message]:
         """Everything on IOPub for one request, up to its idle."""
         found: list[Message] = []
         deadline = time.monotonic() + timeout
@@ -194,7 +194,7 @@ class KernelProcess:
                 return found
         raise AssertionError(f"no idle within {timeout} s: {[m['msg_type'] for m in found]}")
 
-    def wait_output(self, msg_type: str, timeout: float = 10) -> Message:
+    def wait_output(self, msg_type: str, timeout: float = 30) -> Message:
         deadline = time.monotonic() + timeout
         while (left := deadline - time.monotonic()) > 0:
             message = self.receive(self.iopub, left)
@@ -202,21 +202,21 @@ class KernelProcess:
                 return message
         raise AssertionError(f"no {msg_type} within {timeout} s")
 
-    def finish(self, msg_id: str, timeout: float = 10) -> Result:
+    def finish(self, msg_id: str, timeout: float = 30) -> Result:
         start = time.monotonic()
         reply = self.reply(msg_id, timeout)
         messages = self.outputs(msg_id, timeout)
         self.reports += self._read_all(self.report_fd)
         return Result(reply, messages, time.monotonic() - start)
 
-    def run(self, code: str, timeout: float = 10, **options: Any) -> Result:
+    def run(self, code: str, timeout: float = 30, **options: Any) -> Result:
         return self.finish(self.send_cell(code, **options), timeout)
 
     def order(self, line: str) -> None:
         """A line to the kernel, as the daemon writes them."""
         os.write(self.orders_fd, f"{line}\n".encode())
 
-    def wait_report(self, line: str, timeout: float = 10) -> None:
+    def wait_report(self, line: str, timeout: float = 30) -> None:
         """Until the kernel has reported this line."""
         deadline = time.monotonic() + timeout
         while line.encode() not in self.reports.split(b"\n")[:-1]:
