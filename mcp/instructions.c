@@ -4,7 +4,7 @@
 #include "wire/buf.h"
 #include "wire/mem.h"
 
-enum when { ALWAYS, PERSISTENT, STATELESS };
+enum when { ALWAYS, PERSISTENT, STATELESS, OFFLINE };
 
 static const struct {
 	enum when when;
@@ -40,6 +40,8 @@ static const struct {
     {ALWAYS, "list_files",
      "Files in the working directory stay: list_files, read_text_file and write_file "
      "see them too, and they are resources, workspace:///PATH."},
+    {OFFLINE, NULL,
+     "Code here reaches no network: nothing can be downloaded or installed."},
     {ALWAYS, NULL,
      "Figures come back as pictures: plt.show(), leave them open, or save a new "
      "*.png. vivarium_charts draws one in a line."},
@@ -49,7 +51,17 @@ static const struct {
 
 static bool holds(enum when when, const struct config *config)
 {
-	return when == ALWAYS || (when == PERSISTENT) == (config->persist != 0);
+	switch (when) {
+	case ALWAYS:
+		return true;
+	case PERSISTENT:
+		return config->persist != 0;
+	case STATELESS:
+		return config->persist == 0;
+	case OFFLINE:
+		return config->network == NETWORK_NONE;
+	}
+	return false;
 }
 
 json_t *instructions_json(const struct config *config)

@@ -108,3 +108,11 @@ def test_instructions_know_whether_anything_stays(start: type_of_start) -> None:
     lines = lines_of(start(env={"VIVARIUM_PERSIST_NAMESPACE": "0"}))
     assert "nothing of earlier calls is there but files" in lines[0]
     assert not any("footer" in line for line in lines)
+
+
+def test_instructions_say_that_there_is_no_network(shared: Daemon, start: type_of_start) -> None:
+    assert not [line for line in lines_of(shared) if "no network" in line]
+    offline = start(env={"VIVARIUM_NETWORK": "none"})
+    assert [line for line in lines_of(offline) if "no network" in line]
+    code = "import socket; socket.create_connection(('127.0.0.1', 9), 5)"
+    assert offline.client().run(code).is_error
