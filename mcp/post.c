@@ -57,13 +57,20 @@ void posts_finish(struct posts *self)
 
 /* ---- streaming ---- */
 
-/* Up to 2025-11-25 what it asked for goes on; since then, to leave is to cancel. */
+/* The client has left and cannot come back.  Up to 2025-11-25 what it asked for goes
+ * on, and what can be is kept for it; since then, to leave is to cancel. */
 static void on_left(void *arg)
 {
 	struct post *self = arg;
+	struct server *server = self->owner->server;
 
-	if (self->session.revision >= MCP_STATELESS)
-		server_cancel(self->owner->server, self);
+	if (self->session.revision >= MCP_STATELESS) {
+		server_cancel(server, self);
+		return;
+	}
+	self->open -= server_abandon(server, self);
+	if (!self->open)
+		post_destroy(self);
 }
 
 static void begin_stream(struct post *self)
@@ -149,13 +156,7 @@ static void on_gone(struct exchange *exchange, void *arg)
 	(void)exchange;
 	self->exchange = NULL;
 	loop_timer_stop(&self->timer);
-	if (self->session.revision >= MCP_STATELESS) {
-		on_left(self);
-		return;
-	}
-	self->open -= server_abandon(self->owner->server, self);
-	if (!self->open)
-		post_destroy(self);
+	on_left(self);
 }
 
 /* ---- taking ---- */

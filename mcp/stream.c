@@ -253,10 +253,11 @@ static void on_gone(struct exchange *exchange, void *arg)
 
 	(void)exchange;
 	self->exchange = NULL;
-	if (self->resumable || self->over)
-		rest(self);
-	else if (self->left)
+	bool lost = !self->resumable || (!self->primed && !self->seq);
+	if (!self->over && lost && self->left)
 		self->left(self->arg); /* may end it */
+	else if (self->resumable || self->over)
+		rest(self);
 }
 
 /* May destroy it, if it is over. */

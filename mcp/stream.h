@@ -41,7 +41,8 @@ struct stream_options {
 	const json_t *request;         /* id of the one request it answers, or NULL */
 	const void *owner; /* whose events compete for keep_max: who has most loses */
 	const char *headers;
-	/* The client left a stream that cannot be resumed.  Or NULL. */
+	/* The client left and cannot come back: the stream cannot be resumed, or it has
+	 * not been given an id to resume it by.  Or NULL. */
 	void (*left)(void *arg);
 	void *arg;
 };

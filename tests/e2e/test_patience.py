@@ -175,7 +175,9 @@ def test_an_answer_that_nobody_got_is_told_and_kept(daemon: Daemon) -> None:
     talk = Talk(daemon).initialize()
     talk.ask_run("open('begun', 'w')\n" + CELL)
     wait_until((daemon.work / "begun").exists, 20)
+    fds = daemon.fds()
     talk.ws.sock.close()
+    wait_until(lambda: daemon.fds() < fds, 20, "the daemon has seen that it left")
     (daemon.work / "go").touch()
     told = client.run("value")
     found = re.search(r'did not reach its client: wait\(call="(\w+)"\)', told.text)
@@ -183,6 +185,24 @@ def test_an_answer_that_nobody_got_is_told_and_kept(daemon: Daemon) -> None:
     assert told.data["result"] == "7"
     assert client.call("wait", call=found[1]).data["stdout"] == "early\nlate\n"
     assert "did not reach" not in client.run("1").text
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
+def test_a_client_without_an_id_to_come_back_by_misses_nothing(
+    daemon: Daemon, revision: str
+) -> None:
+    client = daemon.client(revision)
+    client.run("pass")
+    params = {"name": "run_python", "arguments": {"code": CELL}}
+    with ask(client, "tools/call", params) as stream:
+        assert stream.is_stream()  # and nothing was on it
+        fds = daemon.fds()
+    wait_until(lambda: daemon.fds() < fds, 20, "the daemon has seen that it left")
+    (daemon.work / "go").touch()
+    told = client.run("value")
+    found = re.search(r'did not reach its client: wait\(call="(\w+)"\)', told.text)
+    assert found, told.text
+    assert "late" in client.call("wait", call=found[1]).text
 
 
 def test_a_cancelled_call_is_not_missed(daemon: Daemon) -> None:

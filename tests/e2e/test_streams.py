@@ -157,6 +157,22 @@ def test_ids_of_others_and_made_up_ones_are_refused(shared: Daemon) -> None:
         assert text_of(answer_of(again)).startswith("secret")
 
 
+def test_what_was_said_to_one_user_is_not_said_to_another(start: type_of_start) -> None:
+    """Sessions belong to nobody: who asks is looked at anew."""
+    daemon = start(env={"VIVARIUM_USER_HEADER": "X-User"})
+    client = daemon.client(X_User="ada")
+    with ask_run(client, "import time; time.sleep(0.5); print('secret')") as stream:
+        seen = first_event(stream).id
+        stream.event()
+    for name in ("eve", "{{unknown}}"):
+        client.extra["X-User"] = name
+        with resume(client, seen) as again:
+            assert again.status == 400
+    client.extra["X-User"] = "ada"
+    with resume(client, seen) as again:
+        assert text_of(answer_of(again)).startswith("secret")
+
+
 def test_what_is_kept_has_an_end(start: type_of_start) -> None:
     daemon = start(env={"VIVARIUM_REPLAY_KEEP": "1"})
     client = daemon.client()
@@ -288,8 +304,10 @@ def test_a_stateless_stream_has_no_ids_and_to_leave_it_is_to_cancel(shared: Daem
     with stateless(client, "import time; time.sleep(0.5)") as stream:
         events = list(stream.events())
         assert [event.id for event in events] == [""]
-    with stateless(client, "import time\nleft = 'kept'\ntime.sleep(50)") as stream:
+    code = "left = 'kept'\nopen('begun', 'w').close()\nimport time; time.sleep(50)"
+    with stateless(client, code) as stream:
         assert stream.is_stream()
+        wait_until((shared.work / "begun").exists, 20)
     assert client.run("left").data["result"] == "'kept'"
     with Stream(
         client.port,
