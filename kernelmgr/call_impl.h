@@ -66,6 +66,7 @@ struct saving {              /* what saving.c keeps for a workspace */
 	long long kept;  /* the same of what the store has */
 	bool untold;     /* the present kernel restored a state, and no reply said so */
 	int adopting; /* generations that the store was told of and has not answered */
+	uint64_t postponed; /* one that it was not told of yet; 0 none */
 	/* What the present kernel has had said of it: code in it can tell us anything.
 	 */
 	int damages, refusals;

@@ -15,14 +15,13 @@
 #include "wire/words.h"
 
 enum {
-	FAILURES_MAX = 6, /* kernels that may die restoring one state */
-	ADOPTING_MAX =
-	    8,        /* jobs of one kernel in the store: each waits for its answer */
-	TOLD_MAX = 8, /* things of one kind that are told of one kernel */
-	FAILED_SHOWN = 8, /* names that did not come back */
-	NAME_SHOWN = 64,  /* characters of one */
-	WHY_SHOWN = 120,  /* of the reason */
-	CODE_NOTED = 200, /* bytes of a cell's code in its line of the history */
+	FAILURES_MAX = 6,  /* kernels that may die restoring one state */
+	ADOPTING_MAX = 64, /* jobs of one kernel in the store; the newest state waits */
+	TOLD_MAX = 8,      /* things of one kind that are told of one kernel */
+	FAILED_SHOWN = 8,  /* names that did not come back */
+	NAME_SHOWN = 64,   /* characters of one */
+	WHY_SHOWN = 120,   /* of the reason */
+	CODE_NOTED = 200,  /* bytes of a cell's code in its line of the history */
 };
 
 static struct store *store_of(const struct workspace *self)
@@ -147,12 +146,25 @@ void saving_begin(struct workspace *self)
 	if (self->saving.asking)
 		return;
 	self->saving.asking = true;
+	self->saving.postponed = 0; /* what lies in the spool is kept by this */
 	store_ask(store_of(self),
 		  json_pack("{ss sb}", "do", "begin", "fresh", self->saving.fresh),
 		  on_begin, self);
 }
 
 /* ---- what the kernel tells ---- */
+
+static void adopt(struct workspace *self, uint64_t generation);
+
+/* The newest of those for which the store had no time. */
+static void adopt_postponed(struct workspace *self)
+{
+	uint64_t generation = self->saving.postponed;
+
+	self->saving.postponed = 0;
+	if (generation)
+		adopt(self, generation);
+}
 
 static void on_adopted(const json_t *answer, void *arg)
 {
@@ -161,6 +173,7 @@ static void on_adopted(const json_t *answer, void *arg)
 	const char *error = json_text(answer, "error", NULL);
 
 	self->saving.adopting--;
+	adopt_postponed(self);
 	if (error && self->saving.refusals++ < TOLD_MAX)
 		log_warn(self->name, "generation %lld: %s", generation, error);
 	if (!error)
@@ -178,20 +191,30 @@ static void on_adopted(const json_t *answer, void *arg)
 		kernel_tell(self->kernel, "kept %lld", generation);
 }
 
-void saving_on_saved(struct workspace *self, uint64_t generation)
+static void adopt(struct workspace *self, uint64_t generation)
 {
-	if (!store_of(self))
-		return;
-	if (self->saving.adopting == ADOPTING_MAX) {
-		kernel_tell(self->kernel, "refused %llu too many at once",
-			    (unsigned long long)generation);
-		return;
-	}
 	self->saving.adopting++;
 	store_ask(
 	    store_of(self),
 	    json_pack("{ss sI}", "do", "adopt", "generation", (json_int_t)generation),
 	    on_adopted, self);
+}
+
+/* When cells come faster than the store keeps their states, the newest one counts. */
+void saving_on_saved(struct workspace *self, uint64_t generation)
+{
+	struct saving *saving = &self->saving;
+
+	if (!store_of(self))
+		return;
+	if (saving->adopting < ADOPTING_MAX) {
+		adopt(self, generation);
+		return;
+	}
+	if (saving->postponed)
+		kernel_tell(self->kernel, "refused %llu too many at once",
+			    (unsigned long long)saving->postponed);
+	saving->postponed = generation;
 }
 
 static void condemn(struct workspace *self, const char *name, const char *why)
@@ -408,6 +431,7 @@ static void ask_back(struct workspace *self, struct call *call, bool look,
 	bool by = call->options.back == BACK_BY;
 	struct err err;
 
+	adopt_postponed(self); /* it goes back from there */
 	if (workspace_ask(self,
 			  json_pack("{ss sI sI sb}", "do", by ? "undo" : "restore",
 				    by ? "cells" : "cell",

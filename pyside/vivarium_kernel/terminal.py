@@ -61,10 +61,13 @@ def run(shell: str, command: str) -> int:
             child.sendintr()
             with suppress(KeyboardInterrupt):  # the impatient do it twice
                 forward(time.monotonic() + LEAVE_S)
+            ends_itself = not child.isalive()
             child.terminate(force=True)
         except pexpect.ExceptionPexpect:
             # It struck between the command's end and pexpect's note of it: no status to tell.
             raise KeyboardInterrupt from None
+        if not ends_itself:  # deaf to it, or not yet there to hear it
+            raise
     print(decoder.decode(b"", True), end="", flush=True)
     if child.signalstatus is not None:
         return -int(child.signalstatus)
@@ -97,8 +100,7 @@ def run_piped(shell: str, command: str) -> int:
             child.wait(LEAVE_S)
         child.kill()
         child.wait()
-        if child.returncode >= 0:  # it was not the interrupt that ended it
-            raise
+        raise
     finally:
         child.stdout.close()
     print(decoder.decode(b"", True), end="", flush=True)

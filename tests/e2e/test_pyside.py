@@ -551,6 +551,7 @@ LOOPS = {
     "loop": "print('go')\nwhile True: pass",
     "subprocess": "import subprocess; print('go'); subprocess.run(['sleep', '60'])",
     "shell command": "print('go')\n!sleep 60",
+    "deaf shell command": "!trap '' INT HUP; echo go; sleep 60",
     "print flood": "print('go')\nwhile True: print('x' * 100)",
     "await": "import asyncio; print('go'); await asyncio.sleep(60)",
     "gather": "import asyncio; print('go'); await asyncio.gather(*[asyncio.sleep(60)] * 1)",

@@ -485,6 +485,39 @@ def test_a_hundred_cells_are_each_saved_soon(daemon: Daemon, client: Client) -> 
     assert client.run("x").data["result"] == "100"
 
 
+def test_of_states_that_come_too_fast_the_newest_is_kept(daemon: Daemon, client: Client) -> None:
+    client.run_saved(daemon, "x = 0")
+    store = store_pid(daemon)
+    os.kill(store, signal.SIGSTOP)
+    try:
+        for _ in range(80):
+            client.run("x += 1")
+    finally:
+        os.kill(store, signal.SIGCONT)
+    wait_until(lambda: daemon.saved_upto() == 81, 30)
+    daemon.kill_kernel()
+    assert client.run("x").data["result"] == "80"
+
+
+def test_going_back_begins_at_the_newest_state_however_slow_the_store(
+    daemon: Daemon, client: Client
+) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    client.run_saved(daemon, "x = 0")
+    store = store_pid(daemon)
+    os.kill(store, signal.SIGSTOP)
+    with ThreadPoolExecutor() as pool:
+        try:
+            for _ in range(80):
+                client.run("x += 1")
+            undo = pool.submit(client.call, "undo")
+        finally:
+            os.kill(store, signal.SIGCONT)
+        assert not undo.result(30).is_error, undo.result().text
+    assert client.run("x").data["result"] == "64"
+
+
 def test_a_workbook_survives_again_and_again(daemon: Daemon, client: Client) -> None:
     """Its dimensions are a defaultdict whose class is made with something else than a factory."""
     client.run_saved(
