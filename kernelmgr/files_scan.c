@@ -266,7 +266,8 @@ void files_gone(const struct files_scan *before, const struct files_scan *after,
 		while (at < after->count &&
 		       strcmp(after->entries[at].path, entry->path) < 0)
 			at++;
-		if (at == after->count || strcmp(after->entries[at].path, entry->path))
+		if (at == after->count ||
+		    strcmp(after->entries[at].path, entry->path) != 0)
 			out->at[out->count++] = entry;
 	}
 }

@@ -429,7 +429,10 @@ def pages_of(client: Client) -> list[list[dict[str, Any]]]:
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_files_are_resources(shared: Daemon, work: Path, revision: str) -> None:
     client = Client(shared.port, revision)
-    assert client.initialize()["capabilities"]["resources"] == {}
+    assert client.initialize()["capabilities"]["resources"] == {
+        "subscribe": True,
+        "listChanged": True,
+    }
     (work / "t.csv").write_text("a\n")
     (work / "p.png").write_bytes(PNG_MAGIC + b"\0")
     (work / "b").write_bytes(b"\xff\0")

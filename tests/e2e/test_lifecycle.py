@@ -248,14 +248,12 @@ def test_connections_that_come_and_go_leave_nothing(daemon: Daemon, client: Clie
     for _ in range(20):
         stream = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=10)
         stream.request("GET", "/mcp", headers=client.headers(Accept="text/event-stream"))
-        assert stream.getresponse().status == 200
-        streams.append(stream)
+        response = stream.getresponse()
+        assert response.status == 200
+        streams.append(response)  # it has the connection: nothing else can come on it
     assert daemon.fds() >= fds + 19  # the first ping's connection may have been counted
-    for stream in streams:
-        assert stream.sock
-        stream.sock.close()
-        stream.close()
-    del stream, streams
+    for response in streams:
+        response.close()
     wait_until(lambda: daemon.fds() <= fds + 1, 5)
 
 

@@ -395,7 +395,7 @@ def test_the_rest_answers_while_a_cell_runs(
 ) -> None:
     (live.work / "note.txt").write_text("a note")
     assert client.request("ping") == {}
-    assert len(client.request("tools/list")["tools"]) == 5
+    assert len(client.request("tools/list")["tools"]) == 6
     assert live.health()["calls"] == 1
     assert "note.txt" in client.call("list_files").text
     assert client.call("read_text_file", path="note.txt").text == "a note"
