@@ -72,6 +72,14 @@ def pytest_runtest_makereport(
     return report
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests want to have shown though they pass: record_property("shown", TEXT)."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "shown":
+                terminalreporter.write_line(str(value))
+
+
 def run_daemon(home: Path, **options: Any) -> Iterator[Daemon]:
     daemon = Daemon(home, **options)
     try:

@@ -85,10 +85,9 @@ def test_what_came_after_the_cell_is_told_by_the_next_one(live: Daemon, client: 
     )
     client.run(code)
     result = client.run("import time; time.sleep(2)")
-    if result.is_error:  # it died while this one ran
-        assert "from a thread\n" in result.data["stdout"]
-    else:
-        assert "from a thread\n" in result.data["earlier_output"]
+    # It may have died while this one ran, or before.
+    told = result.data["stdout"] + result.data["earlier_output"]
+    assert told.count("from a thread\n") == 1
 
 
 def test_nothing_is_told_twice_by_a_kernel_that_stops(client: Client) -> None:

@@ -6,8 +6,7 @@
  */
 #include "mcp/asks.h"
 
-#include "fuzz.h"
-#include "wire/json.h"
+#include "texts.h"
 
 static const struct asks_key key = {.bytes = "a key of thirty-two bytes"};
 
@@ -56,12 +55,10 @@ static void bring_back(json_t *params, struct input *input)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	owned(free_text) char *line = input_line(&input);
-	json_auto_t *params = NULL;
+	json_auto_t *params = input_object(&input);
 	struct err err;
 
-	if (json_parse(&params, line, strlen(line), &err) < 0 ||
-	    !json_is_object(params))
+	if (!params)
 		return 0;
 	struct asks self = begin(params);
 	if (asks_read(&self, &err) == 0) {

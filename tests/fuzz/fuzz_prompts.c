@@ -5,8 +5,7 @@
  */
 #include "mcp/completion.h"
 
-#include "fuzz.h"
-#include "wire/json.h"
+#include "texts.h"
 
 static void check(json_t *result, struct rpc_refusal *refusal, const char *member)
 {
@@ -22,12 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct config config = {.conformance = 1};
 	static const struct asks_key key = {.bytes = "a key"};
 	struct input input = {data, size};
-	owned(free_text) char *line = input_line(&input);
-	json_auto_t *params = NULL;
+	json_auto_t *params = input_object(&input);
 	struct err err;
 
-	if (json_parse(&params, line, strlen(line), &err) < 0 ||
-	    !json_is_object(params))
+	if (!params)
 		return 0;
 	struct asks asks = {.revision = MCP_STATELESS,
 			    .client = CLIENT_ELICITS,

@@ -10,7 +10,21 @@
 #include <jansson.h>
 
 #include "fuzz.h"
+#include "wire/json.h"
 #include "wire/utf8.h"
+
+/* The next line, if it is an object; else NULL.  Caller owns. */
+static inline json_t *input_object(struct input *self)
+{
+	owned(free_text) char *line = input_line(self);
+	json_t *found = NULL;
+	struct err err;
+
+	if (json_parse(&found, line, strlen(line), &err) == 0 && json_is_object(found))
+		return found;
+	json_decref(found);
+	return NULL;
+}
 
 static inline void check_text(const char *text, size_t size)
 {
