@@ -89,7 +89,8 @@ class Room:
 
 @contextlib.contextmanager
 def room(home: Path, program: Path, size_mb: int, **settings: str) -> Iterator[Room]:
-    with daemon(home, program, **settings) as running:
+    # Other libraries are loaded from, and save to, places of their own.
+    with daemon(home, program, VIVARIUM_WALLS="off", **settings) as running:
         made = Room(running)
         made.run(data(size_mb))
         made.settle()

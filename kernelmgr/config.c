@@ -320,7 +320,8 @@ static int set_number(struct config *self, const struct opt *opt, const char *na
 {
 	static const char *const kinds[] = {[OPT_INT] = "whole number",
 					    [OPT_DECIMAL] = "number",
-					    [OPT_BYTES] = "number of bytes"};
+					    [OPT_BYTES] =
+						"number of bytes that it takes"};
 	char *end, range[RANGE_MAX_BYTES];
 
 	if (opt->automatic && strcasecmp(text, "auto") == 0) {

@@ -144,6 +144,16 @@ static void describe_cpu(const struct limits *self, struct buf *kept,
 		buf_printf(kept, "%sequal shares of the processors", comma(kept));
 }
 
+static void describe_quota(const struct limits *self, struct buf *kept)
+{
+	char most[SIZE_TEXT];
+
+	if (!self->quota)
+		return;
+	size_text(most, (uint64_t)self->quota);
+	buf_printf(kept, "%sfiles of its workspace %s", comma(kept), most);
+}
+
 void limits_describe(const struct limits *self, struct buf *kept, struct buf *missing)
 {
 	bool v1 = false, v2 = false;
@@ -159,6 +169,7 @@ void limits_describe(const struct limits *self, struct buf *kept, struct buf *mi
 			   v1 && v2 ? "1 and 2"
 			   : v2     ? "2"
 				    : "1");
+	describe_quota(self, kept);
 	if (missing->size && self->groups.why[0])
 		buf_printf(missing, " (%s)", self->groups.why);
 }

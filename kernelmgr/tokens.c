@@ -64,6 +64,11 @@ static int read_text(const char *path, struct buf *out, struct err *err)
 	owned(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_CONFIG,
+			       "there is no %.150s; `vivarium --new-token NAME` with "
+			       "this setting makes it",
+			       path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, ERR_SYSTEM, "read %.150s", path);
 	if (check_file(path, &st, err) < 0)

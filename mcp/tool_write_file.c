@@ -8,6 +8,7 @@
 #include "mcp/uri.h"
 #include "wire/json.h"
 #include "wire/mem.h"
+#include "wire/words.h"
 
 enum { PATH, CONTENT, ENCODING };
 
@@ -37,8 +38,8 @@ static void answer(struct tool_call *self, const struct arg_value *path, size_t 
 
 	files_show_name(&name, path->text);
 	uri_of_path(&uri, workspace_name(self->workspace), path->text);
-	buf_printf(&text, "%s %s, %zu bytes.", created ? "Wrote" : "Replaced",
-		   buf_str(&name), size);
+	buf_printf(&text, "%s %s, %zu byte%s.", created ? "Wrote" : "Replaced",
+		   buf_str(&name), size, plural_s(size));
 	tool_finish(self,
 		    tool_result(self, text.data, text.size,
 				json_pack("{so sI sb ss}", "path",

@@ -135,8 +135,9 @@ CASE(bytes_may_have_a_unit)
 	}
 	assert_int_equal(load(&config, &err, ARGS(T("--kernel-memory=64M")), ARGS()),
 			 -1);
-	assert_string_equal(err.msg, "--kernel-memory='64M' is not a number of bytes: "
-				     "0, or 128M to 1024T");
+	assert_string_equal(
+	    err.msg, "--kernel-memory='64M' is not a number of bytes that it takes: "
+		     "0, or 128M to 1024T");
 }
 
 CASE(verbs_and_choices_are_understood)

@@ -57,6 +57,11 @@ def client_of(daemon: Daemon, user: str) -> Client:
 EAT = "x = []\nwhile True: x.append(bytearray(1 << 20))"
 
 
+def test_the_start_line_tells_the_quota(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_WORKSPACE_QUOTA": "5M"})
+    wait_until(lambda: daemon.log_contains("files of its workspace 5 MB"))
+
+
 def test_out_of_memory_is_told_with_use_and_limit(limited: Daemon) -> None:
     client, other = client_of(limited, "memory"), client_of(limited, "other")
     other.run("kept = 1")
