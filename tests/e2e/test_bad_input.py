@@ -710,7 +710,7 @@ def test_what_cannot_start_says_why(tmp_path: Path, shared: Daemon) -> None:
         ("USER_HEADER", "X-User", 2, "{}=X-User, but code in a kernel could"),
         ("TOKEN", "short", 2, "{}: a token has at least 16 characters"),
         ("TOKEN", "with blanks in between", 2, "{}: a token has"),
-        ("TOKENS_FILE", "/no/file", 2, "{}: read /no/file: No such file"),
+        ("TOKENS_FILE", "/no/file", 2, "{}: there is no /no/file; `vivarium --new-token NAME`"),
         ("TOKENS_FILE", "/dev/null", 2, "{}: /dev/null is not a file"),
         ("TLS_CERT", "/no/cert", 2, "{} needs VIVARIUM_TLS_KEY beside it"),
         ("TLS_KEY", "/no/key", 2, "{} needs VIVARIUM_TLS_CERT beside it"),
