@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/stream.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/event_id.h"
 #include "mcp/rpc.h"
 #include "wire/buf.h"
 #include "wire/json.h"
@@ -15,12 +15,7 @@ enum {
 	ENDED_MAX = 512,     /* streams that are over and only kept */
 	RETRY_MS = 1000,     /* what clients are asked to wait before they come again */
 	EVENT_OVERHEAD = 64, /* counted for each beside its text */
-	NAME_BYTES = 16,     /* the number, and the tag that shows it to be ours */
-	REQUEST_MAX = 96,    /* characters of a request's id that goes into event ids */
 };
-#define BASE64 sodium_base64_VARIANT_URLSAFE_NO_PADDING
-
-enum stream_kind { KIND_ANSWER = 'a', KIND_STANDING = 's' };
 
 struct event {
 	TAILQ_ENTRY(event) link;
@@ -34,14 +29,10 @@ struct stream {
 	TAILQ_ENTRY(stream) link;
 	struct streams *streams;   /* borrowed */
 	struct exchange *exchange; /* NULL: nobody reads */
-	enum stream_kind kind;
+	struct event_id id;        /* of the newest event */
 	bool resumable, primed; /* its events have ids; it begins with an empty one */
 	uint64_t session;
 	const void *owner;
-	unsigned char name[NAME_BYTES];
-	char
-	    *request; /* owned: the id of its request as JSON; NULL: none, or several */
-	uint64_t seq; /* of the newest event */
 	TAILQ_HEAD(, event) events; /* event::link */
 	struct event *next;         /* the first that is not out; NULL: all are */
 	size_t bytes, notes;        /* of events; of those that may be dropped */
@@ -72,7 +63,7 @@ static void event_add(struct stream *self, const struct buf *text, bool must)
 	struct event *event = xrealloc(NULL, sizeof *event + text->size);
 	size_t size = text->size + EVENT_OVERHEAD;
 
-	*event = (struct event){.seq = self->seq, .must = must, .size = text->size};
+	*event = (struct event){.seq = self->id.seq, .must = must, .size = text->size};
 	memcpy(event->text, text->data, text->size);
 	TAILQ_INSERT_TAIL(&self->events, event, link);
 	if (!self->next)
@@ -91,83 +82,7 @@ static void stream_destroy(struct stream *self)
 		event_drop(self, event);
 	loop_timer_stop(&self->timer);
 	TAILQ_REMOVE(&self->streams->all, self, link);
-	free(self->request);
 	free(self);
-}
-
-/* ---- ids of events: KIND NAME _ SEQ [_ REQUEST] ---- */
-
-/* The first half of a name is random, the second shows that it was given to this
- * session by us, also after a restart. */
-static void sign(const struct streams *streams, enum stream_kind kind, uint64_t session,
-		 unsigned char name[NAME_BYTES])
-{
-	unsigned char text[NAME_BYTES / 2 + sizeof session + 1];
-	unsigned char hash[crypto_generichash_BYTES];
-
-	memcpy(text, name, NAME_BYTES / 2);
-	memcpy(text + NAME_BYTES / 2, &session, sizeof session);
-	text[sizeof text - 1] = (unsigned char)kind;
-	crypto_generichash(hash, sizeof hash, text, sizeof text, streams->sessions->key,
-			   sizeof streams->sessions->key);
-	memcpy(name + NAME_BYTES / 2, hash, NAME_BYTES / 2);
-}
-
-static void write_id(const struct stream *self, struct buf *out)
-{
-	char name[2 * NAME_BYTES + 1], request[2 * REQUEST_MAX] = "";
-
-	sodium_bin2hex(name, sizeof name, self->name, NAME_BYTES);
-	if (self->request)
-		sodium_bin2base64(request, sizeof request,
-				  (const unsigned char *)self->request,
-				  strlen(self->request), BASE64);
-	buf_printf(out, "id: %c%s_%llu%s%s\n", (char)self->kind, name,
-		   (unsigned long long)self->seq, request[0] ? "_" : "", request);
-}
-
-struct event_id {
-	enum stream_kind kind;
-	unsigned char name[NAME_BYTES];
-	uint64_t seq;
-	char request[REQUEST_MAX + 1]; /* JSON; "" none */
-};
-
-static bool read_request(const char *text, struct event_id *out)
-{
-	size_t size, len = strlen(text);
-
-	if (!len)
-		return true;
-	if (text[0] != '_' ||
-	    sodium_base642bin((unsigned char *)out->request, REQUEST_MAX, text + 1,
-			      len - 1, NULL, &size, NULL, BASE64) < 0)
-		return false;
-	out->request[size] = '\0';
-	return true;
-}
-
-static bool read_id(const struct streams *streams, const char *text, uint64_t session,
-		    struct event_id *out)
-{
-	unsigned char signed_name[NAME_BYTES];
-	const char *end;
-	size_t size;
-
-	*out = (struct event_id){.kind = text[0] == KIND_ANSWER ? KIND_ANSWER
-								: KIND_STANDING};
-	if (text[0] != (char)out->kind ||
-	    sodium_hex2bin(out->name, NAME_BYTES, text + 1, 2 * NAME_BYTES, NULL, &size,
-			   &end) < 0 ||
-	    size != NAME_BYTES || *end != '_' || end[1] < '0' || end[1] > '9')
-		return false;
-	memcpy(signed_name, out->name, NAME_BYTES);
-	sign(streams, out->kind, session, signed_name);
-	if (sodium_memcmp(signed_name, out->name, NAME_BYTES) != 0)
-		return false;
-	char *rest;
-	out->seq = strtoull(end + 1, &rest, 10);
-	return read_request(rest, out);
 }
 
 /* ---- what is kept ---- */
@@ -234,7 +149,7 @@ static void on_kept_enough(void *arg)
 static void rest(struct stream *self)
 {
 	self->exchange = NULL;
-	if (self->kind == KIND_STANDING)
+	if (self->id.kind == KIND_STANDING)
 		self->over = true; /* whoever comes back finds it so */
 	if (self->over && !self->resumable) {
 		stream_destroy(self);
@@ -253,7 +168,7 @@ static void on_gone(struct exchange *exchange, void *arg)
 
 	(void)exchange;
 	self->exchange = NULL;
-	bool lost = !self->resumable || (!self->primed && !self->seq);
+	bool lost = !self->resumable || (!self->primed && !self->id.seq);
 	if (!self->over && lost && self->left)
 		self->left(self->arg); /* may end it */
 	else if (self->resumable || self->over)
@@ -325,10 +240,10 @@ bool stream_send(struct stream *self, json_t *message, bool must)
 		return false;
 	if (!must && !make_room(self))
 		return false;
-	self->seq++;
+	self->id.seq++;
 	buf_text(&text, "event: message\n");
 	if (self->resumable)
-		write_id(self, &text);
+		event_id_write(&self->id, &text);
 	buf_text(&text, "data: ");
 	json_write(&text, message);
 	buf_text(&text, "\n\n");
@@ -371,7 +286,7 @@ static void prime(struct stream *self)
 
 	if (!self->primed)
 		return;
-	write_id(self, &text);
+	event_id_write(&self->id, &text);
 	buf_printf(&text, "retry: %d\ndata:\n\n", RETRY_MS);
 	event_add(self, &text, false);
 	pump(self);
@@ -383,16 +298,14 @@ static struct stream *create(struct streams *self, enum stream_kind kind,
 	struct stream *stream = xcalloc(1, sizeof *stream);
 
 	*stream = (struct stream){.streams = self,
-				  .kind = kind,
+				  .id.kind = kind,
 				  .session = session->serial,
 				  .resumable = session->serial != 0};
 	stream->primed = kind == KIND_ANSWER && stream->resumable &&
 			 session->revision >= MCP_2025_11_25;
 	TAILQ_INIT(&stream->events);
-	if (stream->resumable) {
-		randombytes_buf(stream->name, NAME_BYTES / 2);
-		sign(self, kind, session->serial, stream->name);
-	}
+	if (stream->resumable)
+		event_id_name(&stream->id, self->sessions, session->serial);
 	TAILQ_INSERT_TAIL(&self->all, stream, link);
 	return stream;
 }
@@ -401,12 +314,11 @@ struct stream *stream_open(struct streams *self, struct exchange *exchange,
 			   const struct stream_options *options)
 {
 	struct stream *stream = create(self, KIND_ANSWER, options->session);
-	char *request =
+	owned(free_text) char *request =
 	    options->request ? json_dumps(options->request, JSON_ENCODE_ANY) : NULL;
 
-	if (request && strlen(request) > REQUEST_MAX)
-		free_text(&request);
-	stream->request = request;
+	if (request && strlen(request) <= EVENT_ID_REQUEST_MAX)
+		memcpy(stream->id.request, request, strlen(request) + 1);
 	stream->owner = options->owner;
 	stream->left = options->left;
 	stream->arg = options->arg;
@@ -419,7 +331,7 @@ struct stream *stream_open(struct streams *self, struct exchange *exchange,
 
 static bool is_standing(const struct stream *self, uint64_t session)
 {
-	return self->kind == KIND_STANDING && self->session == session;
+	return self->id.kind == KIND_STANDING && self->session == session;
 }
 
 static void limit_standing(struct streams *self, uint64_t session)
@@ -500,7 +412,8 @@ void streams_tell_all(struct streams *self, json_t *message)
 	struct stream *stream;
 
 	TAILQ_FOREACH(stream, &self->all, link)
-	if (stream->kind == KIND_STANDING && stream == primary(self, stream->session))
+	if (stream->id.kind == KIND_STANDING &&
+	    stream == primary(self, stream->session))
 		stream_send(stream, message, false);
 }
 
@@ -513,7 +426,7 @@ static struct stream *find(const struct streams *self, const struct event_id *id
 
 	TAILQ_FOREACH(stream, &self->all, link)
 	if (stream->resumable && stream->session == session &&
-	    memcmp(stream->name, id->name, NAME_BYTES) == 0)
+	    memcmp(stream->id.name, id->name, sizeof id->name) == 0)
 		return stream;
 	return NULL;
 }
@@ -556,7 +469,7 @@ static void go_on(struct stream *self, struct exchange *exchange, uint64_t seen)
 	if (self->exchange) /* the old connection is dead, or soon will be */
 		detach(self);
 	self->next = event;
-	if (self->kind == KIND_STANDING) {
+	if (self->id.kind == KIND_STANDING) {
 		stand(self, exchange);
 	} else if (self->over && !event) {
 		answer_nothing(exchange);
@@ -573,7 +486,7 @@ int streams_resume(struct streams *self, struct exchange *exchange,
 {
 	struct event_id id;
 
-	if (!read_id(self, event_id, session->serial, &id))
+	if (!event_id_read(&id, self->sessions, session->serial, event_id))
 		return -1;
 	struct stream *stream = find(self, &id, session->serial);
 	if (stream && stream->owner != owner)
@@ -600,7 +513,7 @@ void streams_forget(struct streams *self, uint64_t session)
 		if (stream->exchange)
 			detach(stream);
 		stream->resumable = false; /* nobody can come back */
-		if (stream->over || stream->kind == KIND_STANDING)
+		if (stream->over || stream->id.kind == KIND_STANDING)
 			stream_destroy(stream);
 	}
 }

@@ -21,7 +21,6 @@
 enum {
 	STREAM_NOTES_MAX = 256 * 1024, /* bytes of a stream's events; answers besides */
 	STREAM_STANDING_MAX = 32,      /* a session's; the oldest makes room */
-	STREAM_EVENT_ID_SIZE = 192,
 };
 
 struct stream;

@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "mcp/era.h"
+#include "mcp/event_id.h"
 #include "mcp/post.h"
 #include "mcp/sse.h"
 #include "mcp/who.h"
@@ -363,7 +364,7 @@ static bool is_of_2024(struct exchange *exchange)
 static void on_get(struct streamable *self, struct exchange *exchange)
 {
 	struct session session;
-	char seen[STREAM_EVENT_ID_SIZE];
+	char seen[EVENT_ID_SIZE];
 	int len = http_header(exchange, "last-event-id", seen, sizeof seen);
 
 	struct server_context context = {0};

@@ -4,6 +4,7 @@
  * streams begin, are sent to, lose their client, are asked for by ids that were given
  * out, changed or made up.  HTTP and the clock are played here.
  */
+#include "mcp/event_id.h"
 #include "mcp/stream.h"
 
 #include <sodium.h>
@@ -24,7 +25,7 @@ struct exchange {
 
 static struct exchange exchanges[EXCHANGES];
 static size_t begun;
-static char ids[IDS][STREAM_EVENT_ID_SIZE];
+static char ids[IDS][EVENT_ID_SIZE];
 static size_t id_count;
 static struct loop_timer *timers[STREAMS * EXCHANGES];
 
@@ -52,7 +53,7 @@ void http_stream(struct exchange *self, const char *headers)
 /* Events of one connection are of one stream, in order, each once. */
 static void look_at(struct exchange *self, const char *event)
 {
-	char id[STREAM_EVENT_ID_SIZE], name[64];
+	char id[EVENT_ID_SIZE], name[64];
 	unsigned long long seq;
 	const char *at = strstr(event, "id: ");
 
@@ -181,7 +182,7 @@ static void resume(struct play *self, struct input *input,
 {
 	size_t which = input_byte(input) % IDS;
 	uint8_t at = input_byte(input), change = input_byte(input);
-	char id[STREAM_EVENT_ID_SIZE];
+	char id[EVENT_ID_SIZE];
 	struct exchange *exchange = new_exchange();
 
 	memcpy(id, ids[which], sizeof id);
