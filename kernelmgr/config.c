@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "kernelmgr/number.h"
 #include "wire/log.h"
 #include "wire/mem.h"
 #include "wire/words.h"
@@ -21,7 +22,6 @@ enum opt_type {
 	OPT_SWITCH,
 	OPT_CHOICE
 };
-enum { THOUSAND = 1000 };
 
 struct opt {
 	const char
@@ -109,7 +109,7 @@ static const struct opt options[] = {
 	     "limit. auto: 4 GiB or half of the machine's, whichever is less."},
     {"kernel-pids", OPT_INT, AT(kernel_pids), 0, 1 << 20, .least = 32,
      .fallback = "256", .help = "Processes and threads of a kernel; 0: no limit."},
-    {"kernel-cpus", OPT_DECIMAL, AT(kernel_cpus), 0, 1024 * THOUSAND, .least = 10,
+    {"kernel-cpus", OPT_DECIMAL, AT(kernel_cpus), 0, 1024 * NUMBER_UNIT, .least = 10,
      .fallback = "0",
      .help = "Processors that a kernel may use at once, such as 1.5; 0: all. Busy "
 	     "kernels get equal shares in any case."},
@@ -126,7 +126,7 @@ static const struct opt options[] = {
     {"replay-keep", OPT_INT, AT(replay_keep_s), 1, 86400, .fallback = "600",
      .help = "Seconds that answers are kept for who lost the connection, or has yet to "
 	     "wait for them."},
-    {"replay-max-bytes", OPT_INT, AT(replay_max), 1 << 20, 1LL << 40,
+    {"replay-max-bytes", OPT_BYTES, AT(replay_max), 1 << 20, 1LL << 40,
      .fallback = "67108864",
      .help = "Bytes of such answers kept in all; who has most loses his oldest first."},
     {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",
@@ -235,60 +235,13 @@ static const char *choice_name(const char *choices, int64_t index, char out[16])
 	return out;
 }
 
-/* "1.5": up to three digits after the point, in thousandths. */
-static long long read_decimal(const char *text, char **end)
-{
-	long long value = strtoll(text, end, 10);
-	int unit = THOUSAND;
-
-	if (errno || *end == text || *text == '-')
-		return -1;
-	if (value > INT32_MAX)
-		value = INT32_MAX;
-	value *= THOUSAND;
-	if (**end == '.')
-		while (unit > 1 && isdigit((unsigned char)*++*end))
-			value += (**end - '0') * (unit /= 10);
-	*end += unit == 1 && **end;
-	return value;
-}
-
-static const char units[] = "KMGT"; /* of 1024 each */
-
-/* A whole number, and perhaps a unit behind it. */
-static long long read_bytes(const char *text, char **end)
-{
-	long long value = strtoll(text, end, 10);
-	const char *unit =
-	    *end > text && **end ? strchr(units, toupper((unsigned char)**end)) : NULL;
-
-	if (!unit)
-		return value;
-	++*end;
-	for (ptrdiff_t i = unit - units; i >= 0; i--)
-		if (__builtin_mul_overflow(value, 1024, &value))
-			errno = ERANGE;
-	return value;
-}
-
 static long long read_number(const struct opt *opt, const char *text, char **end)
 {
 	errno = 0;
 	if (opt->type == OPT_DECIMAL)
-		return read_decimal(text, end);
-	return opt->type == OPT_BYTES ? read_bytes(text, end) : strtoll(text, end, 10);
-}
-
-static void show_bytes(int64_t value, char out[32])
-{
-	int unit = 0;
-
-	while (value && value % 1024 == 0 && units[unit]) {
-		value /= 1024;
-		unit++;
-	}
-	snprintf(out, 32, "%lld%.*s", (long long)value, unit > 0,
-		 &units[unit - (unit > 0)]);
+		return number_read_decimal(text, end);
+	return opt->type == OPT_BYTES ? number_read_bytes(text, end)
+				      : strtoll(text, end, 10);
 }
 
 /* A number as it is stored, for people. */
@@ -297,9 +250,9 @@ static void show_number(const struct opt *opt, int64_t value, char out[32])
 	if (opt->automatic && value == CONFIG_AUTO)
 		snprintf(out, 32, "auto");
 	else if (opt->type == OPT_BYTES)
-		show_bytes(value, out);
+		number_show_bytes(value, out);
 	else if (opt->type == OPT_DECIMAL)
-		snprintf(out, 32, "%g", (double)value / THOUSAND);
+		snprintf(out, 32, "%g", (double)value / NUMBER_UNIT);
 	else
 		snprintf(out, 32, "%lld", (long long)value);
 }
