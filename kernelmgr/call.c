@@ -508,22 +508,6 @@ void call_on_death(struct call *self, const struct kernel_death *death)
 	end_run(self, "kernel died");
 }
 
-/* The names of the state that it went back to, as a reply would tell them. */
-static json_t *known_of(const json_t *back)
-{
-	const json_t *names = json_object_get(back, "names");
-	json_t *vars = json_array();
-
-	for (size_t i = 0; i < json_array_size(names); i++) {
-		const json_t *row = json_array_get(names, i);
-
-		json_array_append_new(vars,
-				      json_pack("[ss]", json_text(row, "name", ""),
-						json_text(row, "type", "")));
-	}
-	return json_pack("{so}", "vars", vars);
-}
-
 void call_on_back(const json_t *answer, void *arg)
 {
 	struct call *self = arg;
@@ -538,10 +522,7 @@ void call_on_back(const json_t *answer, void *arg)
 	} else {
 		self->back = json_incref((json_t *)(uintptr_t)answer);
 		self->end = CALL_OK;
-		workspace->saving.cell = json_integer_of(answer, "cell", 0);
-		workspace->saving.went_back = true;
-		proof_newest(workspace, 0);
-		workspace_remember(workspace, known_of(answer));
+		saving_went_back(workspace, answer);
 		leave_queue(self);
 		finish(self, "went back");
 	}

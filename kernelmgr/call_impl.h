@@ -175,6 +175,8 @@ void saving_tell_begun(struct workspace *self, struct buf *out);
 bool saving_look_back(struct workspace *self, struct call *call);
 /* Puts an older state in force; call_on_back() follows. */
 void saving_go_back(struct workspace *self, struct call *call);
+/* It is done: the store's answer says what the next kernel begins with. */
+void saving_went_back(struct workspace *self, const json_t *answer);
 
 /* branch.c */
 /* Makes the branch that the call at the head of the queue asks for, step by step: call

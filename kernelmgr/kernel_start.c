@@ -110,13 +110,19 @@ static void on_report(void *arg)
 	read_report(arg);
 }
 
+/* Of a channel whose other side is dead; read_one is false when nothing is there. */
+static void read_rest(struct kernel *self, struct loop_watch *const *watch,
+		      bool (*read_one)(struct kernel *self))
+{
+	for (int i = 0; i < READS_PER_TURN && *watch && read_one(self); i++)
+		;
+}
+
 /* What it had reported comes before its end, though by another socket: that it was
  * restoring, above all, says which name was its death. */
 static void begin_closing(struct kernel *self, const char *why)
 {
-	for (int i = 0; i < READS_PER_TURN && self->report_watch; i++)
-		if (!read_report(self))
-			break;
+	read_rest(self, &self->report_watch, read_report);
 	kernel_begin_closing(self, why);
 }
 
@@ -196,9 +202,7 @@ static void on_supervisor_ended(int status, void *arg)
 
 	(void)status;
 	self->supervisor = NULL;
-	for (int i = 0; i < READS_PER_TURN && self->control_watch; i++)
-		if (!read_control(self))
-			break;
+	read_rest(self, &self->control_watch, read_control);
 	if (self->state >= KERNEL_CLOSING)
 		return;
 	self->death.status = -1;

@@ -425,6 +425,30 @@ void saving_tell_begun(struct workspace *self, struct buf *out)
 
 /* ---- going back ---- */
 
+/* The names of the state that it went back to, as a reply would tell them. */
+static json_t *known_of(const json_t *back)
+{
+	const json_t *names = json_object_get(back, "names");
+	json_t *vars = json_array();
+
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const json_t *row = json_array_get(names, i);
+
+		json_array_append_new(vars,
+				      json_pack("[ss]", json_text(row, "name", ""),
+						json_text(row, "type", "")));
+	}
+	return json_pack("{so}", "vars", vars);
+}
+
+void saving_went_back(struct workspace *self, const json_t *answer)
+{
+	self->saving.cell = json_integer_of(answer, "cell", 0);
+	self->saving.went_back = true;
+	proof_newest(self, 0);
+	workspace_remember(self, known_of(answer));
+}
+
 static void ask_back(struct workspace *self, struct call *call, bool look,
 		     store_done_fn *done)
 {
