@@ -65,6 +65,12 @@ pip_environment() { # DIRECTORY LOCK-FILE
 		--timeout 20 --require-hashes --only-binary :all: -r "$2" >&2
 }
 
+uv_environment() { # the same, faster, where .venv-dev is there
+	rm -rf "$1"
+	"$python" -m venv "$1"
+	.venv-dev/bin/uv pip sync -q --python "$1/bin/python" --require-hashes "$2" >&2
+}
+
 # ensure_environment DIRECTORY LOCK-FILE PURPOSE-OF-DEBIAN-FALLBACK
 # The stamp holds the lock's hash and where the packages came from; an environment
 # built from Debian's packages is tried again from PyPI when the lock changes.
@@ -102,29 +108,23 @@ ensure_fontlists() {
 	echo "$want" >$room/.stamp
 }
 
-# The MCP clients and peers of tests/clients and the suite of tests/conformance.  Node.js
-# comes with npm from PyPI: Debian's npm would bring 350 packages, and its Node.js is too
-# old for the Inspector.  Out of reach: says so, the tests that need them skip, and the
-# next set-up tries again.
-ensure_clients() {
-	local dir=.venv-clients room=tests/clients want
-	want=$(sha256sum <$room/requirements.txt | cut -d' ' -f1)
-	if [ "$(cut -d' ' -f1 $dir/.stamp 2>/dev/null)" != "$want" ]; then
-		say "making $dir from $room/requirements.txt (about a minute)"
-		if ! pip_environment $dir $room/requirements.txt; then
-			say "PyPI cannot be reached: tests with other MCP clients will skip"
-			rm -rf $dir
-			return 0
-		fi
-		echo "$want pypi" >$dir/.stamp
+# optional_environment MAKER DIRECTORY LOCK-FILE WORDS: one that only tests or the bench
+# need.  False: out of reach, which WORDS tell; the next set-up tries again.
+optional_environment() {
+	local dir=$2 lock=$3 want
+	want=$(sha256sum <"$lock" | cut -d' ' -f1)
+	[ "$(cut -d' ' -f1 "$dir/.stamp" 2>/dev/null)" != "$want" ] || return 0
+	say "making $dir from $lock (about a minute)"
+	if "$1" "$dir" "$lock"; then
+		echo "$want pypi" >"$dir/.stamp"
+		return 0
 	fi
-	npm_packages $room ||
-		say "npm's registry cannot be reached: tests with clients for Node.js will skip"
-	npm_packages tests/conformance ||
-		say "npm's registry cannot be reached: the conformance suite will skip"
+	say "PyPI cannot be reached: $4"
+	rm -rf "$dir"
+	return 1
 }
 
-# npm_packages DIRECTORY: what its package-lock.json names.  False: out of reach.
+# npm_packages DIRECTORY WORDS: the same for what its package-lock.json names.
 npm_packages() {
 	local room=$1 want
 	want=$(sha256sum <"$room/package-lock.json" | cut -d' ' -f1)
@@ -137,36 +137,32 @@ npm_packages() {
 		echo "$want" >"$room/node_modules/.stamp"
 		return 0
 	fi
+	say "npm's registry cannot be reached: $2"
 	rm -rf "$room/node_modules"
 	return 1
 }
 
+# The MCP clients and peers of tests/clients and the suite of tests/conformance.  Node.js
+# comes with npm from PyPI: Debian's npm would bring 350 packages, and its Node.js is too
+# old for the Inspector.
+ensure_clients() {
+	optional_environment pip_environment .venv-clients tests/clients/requirements.txt \
+		"tests with other MCP clients will skip" || return 0
+	npm_packages tests/clients "tests with clients for Node.js will skip" || true
+	npm_packages tests/conformance "the conformance suite will skip" || true
+}
+
 # Servers that make bench measures against.
 ensure_peers() {
-	local want
-	want=$(sha256sum <bench/requirements.txt | cut -d' ' -f1)
-	if [ "$(cat .venv-bench/.stamp 2>/dev/null)" != "$want" ]; then
-		say "making .venv-bench from bench/requirements.txt (about a minute)"
-		pip_environment .venv-bench bench/requirements.txt || return 0 # the bench says so
-		echo "$want" >.venv-bench/.stamp
-	fi
-	npm_packages bench || say "npm's registry cannot be reached: nothing to measure against"
+	optional_environment pip_environment .venv-bench bench/requirements.txt \
+		"there is nothing to measure against" || return 0
+	npm_packages bench "there is nothing to measure against" || true
 }
 
 # What the results of charts that draw in a browser are tested with.
 ensure_plots() {
-	local dir=.venv-plots lock=requirements-plots.txt want
-	want=$(sha256sum <$lock | cut -d' ' -f1)
-	[ "$(cat $dir/.stamp 2>/dev/null)" != "$want" ] || return 0
-	say "making $dir from $lock (about a minute)"
-	rm -rf $dir
-	"$python" -m venv $dir
-	if .venv-dev/bin/uv pip sync -q --python $dir/bin/python --require-hashes $lock >&2; then
-		echo "$want" >$dir/.stamp
-	else
-		say "PyPI cannot be reached: tests of plotly, altair, bokeh and polars will skip"
-		rm -rf $dir
-	fi
+	optional_environment uv_environment .venv-plots requirements-plots.txt \
+		"tests of plotly, altair, bokeh and polars will skip" || true
 }
 
 case $purpose in
