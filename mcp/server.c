@@ -53,6 +53,8 @@ struct server *server_create(const struct config *config, struct loop *loop)
 	self->config = config;
 	randombytes_buf(self->key.bytes, sizeof self->key.bytes);
 	jobs_init(&self->jobs, loop, config, server_dress);
+	self->jobs.changed = server_task_changed;
+	self->jobs.changed_arg = self;
 	self->questions.loop = loop;
 	audience_init(&self->audience);
 	return self;
