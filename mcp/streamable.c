@@ -162,6 +162,7 @@ static void hand_on(struct streamable *self, struct exchange *exchange,
 {
 	struct server_context context = {.revision = session->revision,
 					 .session = session->serial,
+					 .lasts = session->serial != 0,
 					 .client = session->client,
 					 .workspaces = self->who.workspaces};
 
