@@ -15,6 +15,7 @@
 
 #include "mcp/session.h"
 #include "mcp/wishes.h"
+#include "wire/buf.h"
 #include "wire/err.h"
 
 enum { AUDIENCE_MAX = 1024 /* of `subscriptions/listen` */ };
@@ -29,6 +30,9 @@ struct teller { /* a transport; embed it */
 	void (*tell)(void *arg, uint64_t session, json_t *message);
 	/* All that have begun with initialize. */
 	void (*tell_all)(void *arg, json_t *message);
+	/* Appends whole lines about answers to this user that reached nobody.  Or NULL.
+	 */
+	void (*tell_unread)(void *arg, const struct workspace *home, struct buf *out);
 	void *arg;
 };
 

@@ -67,6 +67,9 @@ void server_files_changed(const struct workspace *workspace,
 			  const struct files_change *change, void *arg);
 /* The list of "tools" or "prompts" is another. */
 void server_list_changed(struct server *self, const char *what);
+/* Appends whole lines that name the results which did not reach their client. */
+void server_tell_unread(const struct server *self, const struct workspace *home,
+			struct buf *out);
 /* Who has something to tell by it; teller is borrowed. */
 void server_add_teller(struct server *self, struct teller *teller);
 /* Ends what has no end of its own. */

@@ -92,6 +92,16 @@ void server_add_teller(struct server *self, struct teller *teller)
 	SLIST_INSERT_HEAD(&self->audience.tellers, teller, link);
 }
 
+void server_tell_unread(const struct server *self, const struct workspace *home,
+			struct buf *out)
+{
+	const struct teller *teller;
+
+	SLIST_FOREACH(teller, &self->audience.tellers, link)
+	if (teller->tell_unread)
+		teller->tell_unread(teller->arg, home, out);
+}
+
 void server_drain(struct server *self)
 {
 	audience_close(&self->audience);
