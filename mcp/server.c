@@ -68,6 +68,11 @@ void server_use_key(struct server *self, const unsigned char *secret)
 			   sizeof purpose, secret, ASKS_KEY_SIZE);
 }
 
+int server_remember(struct server *self, const char *dir, struct err *err)
+{
+	return wishes_open(&self->audience.wishes, dir, err);
+}
+
 void server_destroy(struct server **self)
 {
 	struct server *dead = take(self);
@@ -208,7 +213,7 @@ static void on_set_level(const struct ask *ask)
 				     "warning, error, critical, alert, emergency"));
 		return;
 	}
-	audience_set_level(&ask->server->audience, ask->context->session, level);
+	wishes_set_level(&ask->server->audience.wishes, ask->context, level);
 	ask_answer(ask, json_object());
 }
 
@@ -295,7 +300,8 @@ static void complete(struct server *self, const struct rpc *rpc,
 	if (json_is_string(token) || json_is_integer(token))
 		context->progress_token = token;
 	if (context->revision < MCP_STATELESS) {
-		context->log_level = audience_level(&self->audience, context->session);
+		context->log_level =
+		    wishes_level(&self->audience.wishes, context->session);
 		return;
 	}
 	context->log_level = outlet_level(json_text(meta, ERA_META "logLevel", ""));
@@ -327,7 +333,7 @@ void server_response(struct server *self, const json_t *message, uint64_t sessio
 void server_left(struct server *self, uint64_t session)
 {
 	questions_left(&self->questions, session);
-	audience_forget(&self->audience, session);
+	wishes_forget(&self->audience.wishes, session);
 }
 
 void server_cancel(struct server *self, const void *arg)

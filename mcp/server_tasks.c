@@ -82,10 +82,10 @@ bool server_take_tasks(const struct ask *ask, json_t **out)
 		return true;
 	if (!server_check_tasks(ask))
 		return false;
-	if (!json_is_array(ids) || json_array_size(ids) > AUDIENCE_URIS_MAX) {
+	if (!json_is_array(ids) || json_array_size(ids) > WISHES_URIS_MAX) {
 		ask_refuse(ask, rpc_error(ask->rpc->id, RPC_INVALID_PARAMS,
 					  "taskIds is no array, or one of more than %d",
-					  AUDIENCE_URIS_MAX));
+					  WISHES_URIS_MAX));
 		return false;
 	}
 	*out = json_array();

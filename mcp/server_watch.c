@@ -19,9 +19,8 @@ void server_on_subscribe(const struct ask *ask)
 
 	if (refuse_nobody(ask))
 		return;
-	if (audience_subscribe(&ask->server->audience, ask->context->session,
-			       ask->context->workspace,
-			       json_object_get(ask->rpc->params, "uri"), &err) < 0)
+	if (wishes_subscribe(&ask->server->audience.wishes, ask->context,
+			     json_object_get(ask->rpc->params, "uri"), &err) < 0)
 		ask_refuse(ask, rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s",
 					  err.msg));
 	else
@@ -30,8 +29,8 @@ void server_on_subscribe(const struct ask *ask)
 
 void server_on_unsubscribe(const struct ask *ask)
 {
-	audience_unsubscribe(&ask->server->audience, ask->context->session,
-			     json_object_get(ask->rpc->params, "uri"));
+	wishes_unsubscribe(&ask->server->audience.wishes, ask->context->session,
+			   json_object_get(ask->rpc->params, "uri"));
 	ask_answer(ask, json_object());
 }
 
@@ -97,6 +96,16 @@ void server_list_changed(struct server *self, const char *what)
 void server_add_teller(struct server *self, struct teller *teller)
 {
 	SLIST_INSERT_HEAD(&self->audience.tellers, teller, link);
+}
+
+void server_tell_unread(const struct server *self, const struct workspace *home,
+			struct buf *out)
+{
+	const struct teller *teller;
+
+	SLIST_FOREACH(teller, &self->audience.tellers, link)
+	if (teller->tell_unread)
+		teller->tell_unread(teller->arg, home, out);
 }
 
 void server_drain(struct server *self)
