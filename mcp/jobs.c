@@ -180,7 +180,7 @@ static void part(struct job *self)
 	self->answer = NULL;
 	self->arg = NULL;
 	/* Whoever fetches it may want all that there is. */
-	self->tool.revision = MCP_REVISION_COUNT - 1;
+	self->tool.structure = true;
 }
 
 /* ---- answers ---- */
@@ -226,7 +226,9 @@ static void on_patience_over(void *arg)
 		return; /* its answer is on its way */
 	bool task = revision >= MCP_STATELESS && self->context.client & CLIENT_TASKS;
 	part(self);
-	json_t *result = task ? job_task(self, false) : job_result(self, revision);
+	bool structure = self->context.structure;
+	json_t *result =
+	    task ? job_task(self, false, structure) : job_result(self, structure);
 	if (task)
 		json_object_set_new(result, "resultType", json_string("task"));
 	answer(rpc_result(self->id, self->jobs->dress(result, revision)), asker);
@@ -260,6 +262,7 @@ void job_start(struct jobs *self, const struct job_start *start, json_t *argumen
 				     .workspace = context->workspace,
 				     .home = context->workspace,
 				     .revision = context->revision,
+				     .structure = context->structure,
 				     .context = &job->context,
 				     .questions = start->questions,
 				     .live = &job->live,
@@ -396,7 +399,7 @@ static void describe(const struct job *self, struct buf *out)
 	    self->ticket);
 }
 
-json_t *job_result(const struct job *self, enum mcp_revision revision)
+json_t *job_result(const struct job *self, bool structure)
 {
 	owned(buf_finish) struct buf words = {0};
 	json_t *result;
@@ -410,7 +413,7 @@ json_t *job_result(const struct job *self, enum mcp_revision revision)
 		describe(self, &words);
 		result = self->tool.tool->partial(&self->tool, buf_str(&words));
 	}
-	if (revision < MCP_2025_06_18)
+	if (!structure)
 		json_object_del(result, "structuredContent");
 	return result;
 }
@@ -425,7 +428,7 @@ static json_t *time_json(time_t when)
 	return json_string(text);
 }
 
-json_t *job_task(const struct job *self, bool with_result)
+json_t *job_task(const struct job *self, bool with_result, bool structure)
 {
 	const char *status = !self->over       ? "working"
 			     : self->error     ? "failed"
@@ -449,6 +452,6 @@ json_t *job_task(const struct job *self, bool with_result)
 	if (with_result && self->error)
 		json_object_set(task, "error", self->error);
 	else if (with_result && !self->cancelled)
-		json_object_set(task, "result", self->result);
+		json_object_set_new(task, "result", job_result(self, structure));
 	return task;
 }

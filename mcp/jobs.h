@@ -63,9 +63,9 @@ struct job *job_find(const struct jobs *self, const struct workspace *home,
 bool job_is_over(const struct job *self);
 int64_t job_begun_us(const struct job *self);
 /* Its result, or what there is so far, as a CallToolResult.  Caller owns. */
-json_t *job_result(const struct job *self, enum mcp_revision revision);
+json_t *job_result(const struct job *self, bool structure);
 /* As a task of the extension: with its result if that is there.  Caller owns. */
-json_t *job_task(const struct job *self, bool with_result);
+json_t *job_task(const struct job *self, bool with_result, bool structure);
 /* Asks it to stop. */
 void job_cancel(struct job *self);
 /* What it waits for in its kernel, or NULL. */

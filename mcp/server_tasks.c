@@ -38,7 +38,7 @@ void server_on_tasks_get(const struct ask *ask)
 	const struct job *job = find_task(ask);
 
 	if (job)
-		ask_answer(ask, job_task(job, true));
+		ask_answer(ask, job_task(job, true, ask->context->structure));
 }
 
 /* No task of ours asks its client for anything: what it is told is ignored. */
