@@ -213,7 +213,7 @@ static void part(struct job *self)
 	self->answer = NULL;
 	self->arg = NULL;
 	/* Whoever fetches it may want all that there is. */
-	self->tool.revision = MCP_REVISION_COUNT - 1;
+	self->tool.structure = true;
 }
 
 /* ---- answers ---- */
@@ -262,7 +262,8 @@ static void answer_early(struct job *self)
 	bool task = knows_tasks(self);
 
 	part(self);
-	json_t *result = task ? job_task(self, false) : job_result(self, revision);
+	json_t *result =
+	    task ? job_task(self, false) : job_result(self, self->context.structure);
 	if (task) {
 		self->tool.input_changed = on_input_changed;
 		json_object_set_new(result, "resultType", json_string("task"));
@@ -339,6 +340,7 @@ void job_start(struct jobs *self, const struct job_start *start, json_t *argumen
 				     .workspace = context->workspace,
 				     .home = context->workspace,
 				     .revision = context->revision,
+				     .structure = context->structure,
 				     .context = &job->context,
 				     .questions = start->questions,
 				     .live = &job->live,
@@ -475,7 +477,7 @@ static void describe(const struct job *self, struct buf *out)
 	    self->ticket);
 }
 
-json_t *job_result(const struct job *self, enum mcp_revision revision)
+json_t *job_result(const struct job *self, bool structure)
 {
 	owned(buf_finish) struct buf words = {0};
 	json_t *result;
@@ -492,7 +494,7 @@ json_t *job_result(const struct job *self, enum mcp_revision revision)
 		describe(self, &words);
 		result = tool_result(&self->tool, words.data, words.size, NULL);
 	}
-	if (revision < MCP_2025_06_18)
+	if (!structure)
 		json_object_del(result, "structuredContent");
 	return result;
 }
@@ -553,7 +555,8 @@ json_t *job_task(const struct job *self, bool whole)
 	else if (self->over && !self->cancelled)
 		json_object_set_new(
 		    task, "result",
-		    self->jobs->dress(json_copy(self->result), MCP_STATELESS));
+		    self->jobs->dress(job_result(self, self->context.structure),
+				      MCP_STATELESS));
 	return task;
 }
 

@@ -67,7 +67,7 @@ struct job *job_find(const struct jobs *self, const struct workspace *home,
 bool job_is_over(const struct job *self);
 int64_t job_begun_us(const struct job *self);
 /* Its result, or what there is so far, as a CallToolResult.  Caller owns. */
-json_t *job_result(const struct job *self, enum mcp_revision revision);
+json_t *job_result(const struct job *self, bool structure);
 /* As a task of the extension: whole, as tasks/get shows it, or as it is made.  Caller
  * owns. */
 json_t *job_task(const struct job *self, bool whole);

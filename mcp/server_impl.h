@@ -14,8 +14,8 @@
 struct server {
 	const struct config *config;
 	struct asks_key key;
-	json_t
-	    *tools[MCP_REVISION_COUNT]; /* owned: made once, since they stay the same */
+	/* owned: made once, since they stay the same; without and with structures */
+	json_t *tools[MCP_REVISION_COUNT][2];
 	struct jobs jobs;
 	struct questions questions;
 	struct audience audience;

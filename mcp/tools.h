@@ -95,6 +95,7 @@ struct tool_call { /* embed it; filled in by who starts it */
 	struct workspace *workspace;  /* a branch of it, once the arguments are read */
 	const struct workspace *home; /* the user's own */
 	enum mcp_revision revision;
+	bool structure;                       /* the result is to have one */
 	const struct server_context *context; /* borrowed, like the next: outlet.h */
 	struct questions *questions;
 	struct live *live;
@@ -124,8 +125,9 @@ int tools_check(const struct config *config, struct err *err) must_check;
 const struct tool *tool_find(const struct config *config, const char *name);
 /* True where workspaces have branches. */
 bool tools_have_branches(const struct config *config);
-/* The tools array of tools/list.  Caller owns. */
-json_t *tools_list(const struct config *config, enum mcp_revision revision);
+/* The tools array of tools/list.  structure: their results have one.  Caller owns. */
+json_t *tools_list(const struct config *config, enum mcp_revision revision,
+		   bool structure);
 /* The header that a call of 2026-07-28 lacks, or that differs from the argument that it
  * has to repeat; NULL: none.  header() appends the value of one and is false if there
  * is none. */
@@ -168,7 +170,7 @@ void tool_answer(struct tool_call *self, json_t *responses);
 /* Puts the questions wanted in self->asks to the client; once it has answered, the tool
  * runs again with state (consumed; or NULL) in there.  self may be gone after it. */
 void tool_ask(struct tool_call *self, json_t *state);
-/* A CallToolResult of one text and, where the revision has it, a structure (which is
+/* A CallToolResult of one text and, where it is to have one, a structure (which is
  * consumed).  Caller owns. */
 json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
 		    json_t *structure);
