@@ -140,7 +140,7 @@ static void on_ready(void *arg)
 	struct err err;
 
 	if (self->workspace &&
-	    kernel_execute(self->kernel, "", 0, self->msg_id, &err) < 0) {
+	    kernel_execute(self->kernel, "", 0, false, self->msg_id, &err) < 0) {
 		log_warn(self->workspace->name, "%s", err.msg);
 		give_up(self);
 	}

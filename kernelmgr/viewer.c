@@ -121,7 +121,7 @@ static void on_ready(void *arg)
 	struct err err;
 
 	if (self->done && kernel_execute(self->kernel, self->code.data, self->code.size,
-					 self->msg_id, &err) < 0)
+					 false, self->msg_id, &err) < 0)
 		give_up(self, err.msg);
 }
 
