@@ -138,6 +138,10 @@ class Claude(Agent):
     env: Mapping[str, str] = {
         "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{MODEL}",
         "ANTHROPIC_API_KEY": "none",
+        # A slow machine is no reason to begin without the server.
+        "MCP_CONNECTION_NONBLOCKING": "0",
+        "MCP_CONNECT_TIMEOUT_MS": "120000",
+        "MCP_TIMEOUT": "120000",
     }
     model = Anthropic
     TOOLS = "mcp__python__"
