@@ -7,6 +7,7 @@
 #include "mcp/jobs.h"
 #include "mcp/live.h"
 #include "mcp/render.h"
+#include "mcp/server.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/utf8.h"
@@ -18,6 +19,7 @@ static void on_done(const struct outcome *outcome, void *arg)
 	struct tool_call *self = arg;
 	const struct render_options options = {
 	    .structure = self->structure,
+	    .plain_errors = self->context->client & CLIENT_PLAIN_ERRORS,
 	    .footer = self->config->state_summary != 0,
 	    .workspace = workspace_name(self->workspace),
 	    .stateless = !self->config->persist,
