@@ -231,9 +231,12 @@ def test_gemini_cli_over_http(start: type_of_start, tmp_path: Path) -> None:
 def test_the_conversation_through_mcp_remote(
     name: str, start: type_of_start, tmp_path: Path
 ) -> None:
-    """What clients that only start servers reach a daemon by."""
+    """What clients that only start servers reach a daemon with tokens by."""
+    require(REMOTE)
+    daemon = start(env={"VIVARIUM_TOKEN": "a-token-that-is-long-enough-to-be-taken"})
+    header = f"--header 'Authorization: Bearer {daemon.bearer}'"
     bridge = tmp_path / "bridge"
-    bridge.write_text(f'#!/bin/sh\nexec "{NODE}" "{require(REMOTE)}" {start().url} --silent\n')
+    bridge.write_text(f'#!/bin/sh\nexec "{NODE}" "{REMOTE}" {daemon.url} --silent {header}\n')
     bridge.chmod(0o755)
     env = bare_env(tmp_path, **QUIET, MCP_REMOTE_CONFIG_DIR=str(tmp_path / "auth"))
     converse(STDIO[name], f"stdio:{bridge}", env)
