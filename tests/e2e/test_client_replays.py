@@ -127,21 +127,24 @@ def test_what_a_client_sends_is_answered(path: Path, shared: Daemon, tmp_path: P
 # ---- the pages ----
 
 
+def as_most(server: dict[str, Any]) -> dict[str, Any]:
+    """With url, or command, args and env, as most clients spell it."""
+    names = {"httpUrl": "url", "environment": "env"}
+    own = {names.get(name, name): value for name, value in server.items()}
+    if isinstance(own.get("command"), list):
+        own["command"], *own["args"] = own["command"]
+    return own
+
+
 def configurations(page: Path) -> list[dict[str, Any]]:
-    """The servers that the page's JSON and TOML blocks configure, each with url, or command,
-    args and env, as most write it."""
+    """The servers that the page's JSON and TOML blocks configure."""
     found: list[dict[str, Any]] = []
     for kind, block in re.findall(
         r"^```(json|toml)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE
     ):
         settings = json.loads(block) if kind == "json" else tomllib.loads(block)
         for key in ("mcpServers", "servers", "mcp", "mcp_servers"):
-            found += settings.get(key, {}).values()
-    for server in found:
-        server |= {"url": server["httpUrl"]} if "httpUrl" in server else {}
-        server |= {"env": server["environment"]} if "environment" in server else {}
-        if isinstance(server.get("command"), list):
-            server["command"], *server["args"] = server["command"]
+            found += map(as_most, settings.get(key, {}).values())
     # test_real_clients.py runs mcp-remote
     return [server for server in found if server.get("command") != "npx"]
 
