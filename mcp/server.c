@@ -53,6 +53,8 @@ struct server *server_create(const struct config *config, struct loop *loop)
 	self->config = config;
 	randombytes_buf(self->key.bytes, sizeof self->key.bytes);
 	jobs_init(&self->jobs, loop, config, server_dress);
+	self->jobs.changed = server_task_changed;
+	self->jobs.changed_arg = self;
 	self->questions.loop = loop;
 	audience_init(&self->audience);
 	return self;
@@ -64,6 +66,11 @@ void server_use_key(struct server *self, const unsigned char *secret)
 
 	crypto_generichash(self->key.bytes, sizeof self->key.bytes, purpose,
 			   sizeof purpose, secret, ASKS_KEY_SIZE);
+}
+
+int server_remember(struct server *self, const char *dir, struct err *err)
+{
+	return wishes_open(&self->audience.wishes, dir, err);
 }
 
 void server_destroy(struct server **self)
@@ -208,7 +215,7 @@ static void on_set_level(const struct ask *ask)
 				     "warning, error, critical, alert, emergency"));
 		return;
 	}
-	audience_set_level(&ask->server->audience, ask->context->session, level);
+	wishes_set_level(&ask->server->audience.wishes, ask->context, level);
 	ask_answer(ask, json_object());
 }
 
@@ -306,7 +313,8 @@ static void complete(struct server *self, const struct rpc *rpc,
 	if (json_is_string(token) || json_is_integer(token))
 		context->progress_token = token;
 	if (context->revision < MCP_STATELESS) {
-		context->log_level = audience_level(&self->audience, context->session);
+		context->log_level =
+		    wishes_level(&self->audience.wishes, context->session);
 	} else {
 		context->log_level =
 		    outlet_level(json_text(meta, ERA_META "logLevel", ""));
@@ -341,7 +349,7 @@ void server_response(struct server *self, const json_t *message, uint64_t sessio
 void server_left(struct server *self, uint64_t session)
 {
 	questions_left(&self->questions, session);
-	audience_forget(&self->audience, session);
+	wishes_forget(&self->audience.wishes, session);
 }
 
 void server_cancel(struct server *self, const void *arg)

@@ -375,7 +375,7 @@ void tool_cancel(struct tool_call *self)
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
 					      .msg = "the waiting was cancelled; the "
 						     "call goes on"});
-	else if (self->question)
+	else if (self->question || self->outstanding)
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
 					      .msg = "cancelled before the client "
 						     "had answered"});
@@ -392,7 +392,8 @@ void tool_drop(struct tool_call *self)
 	free_text(&self->question_name);
 	json_decref(self->kept);
 	json_decref(self->arguments);
-	self->kept = self->arguments = NULL;
+	json_decref(self->outstanding);
+	self->kept = self->arguments = self->outstanding = NULL;
 	asks_finish(&self->asks);
 	buf_finish(&self->preface);
 }

@@ -111,6 +111,10 @@ struct tool_call { /* embed it; filled in by who starts it */
 	struct job_waiter waiter;  /* another call */
 	struct question *question; /* an answer of the client's */
 	char *question_name;       /* owned */
+	/* A task of the extension puts its questions up, for who looks: owned, by keys
+	 * that it never uses twice; NULL: it waits for no answer. */
+	json_t *outstanding;
+	void (*input_changed)(void *arg); /* those are others; NULL: it is no task */
 	json_t *kept;       /* owned: what it needs of its arguments then, or NULL */
 	struct buf preface; /* whole lines to put before the result's text */
 };
@@ -160,6 +164,9 @@ void tool_refuse(struct tool_call *self, struct rpc_refusal *refusal);
  * (consumed; or NULL): an agreement counts only as long as this is the same. */
 bool tool_confirm(struct tool_call *self, const char *message,
 		  json_t *state) must_check;
+/* A task's client answers: an object of responses by their keys.  What is not
+ * outstanding is ignored; self may be gone after it. */
+void tool_answer(struct tool_call *self, json_t *responses);
 /* Puts the questions wanted in self->asks to the client; once it has answered, the tool
  * runs again with state (consumed; or NULL) in there.  self may be gone after it. */
 void tool_ask(struct tool_call *self, json_t *state);
