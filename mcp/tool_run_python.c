@@ -40,6 +40,7 @@ static void on_done(const struct outcome *outcome, void *arg)
 	struct tool_call *self = arg;
 	const struct render_options options = {
 	    .structure = self->structure,
+	    .plain_errors = self->context->client & CLIENT_PLAIN_ERRORS,
 	    .footer = self->config->state_summary != 0,
 	    .workspace = workspace_name(self->workspace),
 	    .stateless = !self->config->persist,
