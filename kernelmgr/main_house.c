@@ -78,6 +78,7 @@ static int open_directories(struct daemon *self, struct err *err)
 	    state_secret(self->own_dir, "snapshot.key", self->place.stores.key,
 			 sizeof self->place.stores.key, err) < 0 ||
 	    sessions_open(&self->sessions, self->own_dir, err) < 0 ||
+	    server_remember(self->server, self->own_dir, err) < 0 ||
 	    journal_open(&self->journal, self->own_dir, err) < 0)
 		return -1;
 	return state_runtime_open(self->runtime_dir, &self->runtime_lock, err);

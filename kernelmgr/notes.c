@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "wire/log.h"
+#include "wire/mem.h"
 
-enum {
-	REWRITE_AT = 256 * 1024, /* bytes */
-	LINE_BYTES = 160,
-};
+enum { REWRITE_AT = 256 * 1024 /* bytes that were added */ };
 
 static int rewrite(struct notes *self, struct err *err)
 {
@@ -25,20 +23,21 @@ static int rewrite(struct notes *self, struct err *err)
 	self->write(file, self->arg);
 	if (fflush(file) != 0 || rename(partial, self->path) < 0)
 		return err_set(err, ERR_SYSTEM, "write %.150s", self->path);
-	self->size = ftell(file);
+	self->added = 0;
+	self->written = ftell(file);
 	return 0;
 }
 
 static void read_old(FILE *old, notes_read_fn *read, void *arg)
 {
-	char line[LINE_BYTES];
+	owned(free_text) char *line = NULL;
+	size_t room = 0;
+	ssize_t len;
 
-	while (fgets(line, sizeof line, old)) {
-		size_t len = strcspn(line, "\n");
-
-		if (line[len] != '\n')
+	while ((len = getline(&line, &room, old)) > 0) {
+		if (line[len - 1] != '\n')
 			continue; /* torn by the end of its writer */
-		line[len] = '\0';
+		line[len - 1] = '\0';
 		read(line, arg);
 	}
 }
@@ -81,7 +80,8 @@ void notes_add(struct notes *self, const char *fmt, ...)
 	if (len < 0 || fputc('\n', self->file) == EOF || fflush(self->file) != 0)
 		log_warn("notes", "cannot write %s", self->path);
 	else
-		self->size += len + 1;
-	if (self->size > REWRITE_AT && rewrite(self, &err) < 0)
+		self->added += len + 1;
+	/* what counts may be much: it is not to be written for each few lines */
+	if (self->added > REWRITE_AT + self->written && rewrite(self, &err) < 0)
 		log_warn("notes", "%s", err.msg);
 }

@@ -21,8 +21,8 @@ typedef void notes_write_fn(FILE *to, void *arg);
 
 struct notes { /* embed it; zero takes no notes */
 	char path[PATH_MAX];
-	FILE *file; /* owned */
-	long size;
+	FILE *file;          /* owned */
+	long written, added; /* bytes: anew; since then */
 	notes_write_fn *write;
 	void *arg;
 };

@@ -10,15 +10,6 @@
 #include "wire/json.h"
 #include "wire/mem.h"
 
-struct listener { /* a session or conversation up to 2025-11-25 */
-	TAILQ_ENTRY(listener) link;
-	uint64_t session;
-	int level;
-	const struct workspace *workspace; /* whose files it knows; NULL: nobody's */
-	bool listed;
-	json_t *uris; /* owned: an object's keys, or NULL */
-};
-
 struct listen { /* one subscriptions/listen */
 	TAILQ_ENTRY(listen) link;
 	struct outlet outlet;
@@ -33,127 +24,9 @@ struct listen { /* one subscriptions/listen */
 void audience_init(struct audience *self)
 {
 	*self = (struct audience){0};
-	TAILQ_INIT(&self->all);
+	wishes_init(&self->wishes);
 	TAILQ_INIT(&self->listens);
 	SLIST_INIT(&self->tellers);
-}
-
-/* ---- sessions ---- */
-
-static struct listener *find(const struct audience *self, uint64_t session)
-{
-	struct listener *listener;
-
-	TAILQ_FOREACH(listener, &self->all, link)
-	if (listener->session == session)
-		return listener;
-	return NULL;
-}
-
-static void drop(struct audience *self, struct listener *listener)
-{
-	TAILQ_REMOVE(&self->all, listener, link);
-	self->count--;
-	json_decref(listener->uris);
-	free(listener);
-}
-
-/* The one of the session, now the youngest. */
-static struct listener *find_or_make(struct audience *self, uint64_t session)
-{
-	struct listener *listener = find(self, session);
-
-	if (listener) {
-		TAILQ_REMOVE(&self->all, listener, link);
-	} else {
-		if (self->count == AUDIENCE_MAX)
-			drop(self, TAILQ_FIRST(&self->all));
-		listener = xcalloc(1, sizeof *listener);
-		*listener = (struct listener){.session = session, .level = LOG_NONE};
-		self->count++;
-	}
-	TAILQ_INSERT_TAIL(&self->all, listener, link);
-	return listener;
-}
-
-int audience_level(const struct audience *self, uint64_t session)
-{
-	const struct listener *listener = session ? find(self, session) : NULL;
-
-	return listener ? listener->level : LOG_NONE;
-}
-
-void audience_set_level(struct audience *self, uint64_t session, int level)
-{
-	find_or_make(self, session)->level = level;
-}
-
-void audience_forget(struct audience *self, uint64_t session)
-{
-	struct listener *listener = find(self, session);
-
-	if (listener)
-		drop(self, listener);
-}
-
-static int check_uri(const json_t *uri, struct err *err)
-{
-	size_t size = json_string_length(uri);
-
-	if (json_is_string(uri) && size < AUDIENCE_URI_SIZE &&
-	    !memchr(json_string_value(uri), '\0', size))
-		return 0;
-	return err_set(err, ERR_ARGUMENT,
-		       "a URI to subscribe to is missing, no text or too long");
-}
-
-static int too_many(struct err *err)
-{
-	return err_set(err, ERR_ARGUMENT, "more than %d subscriptions; end some",
-		       AUDIENCE_URIS_MAX);
-}
-
-static struct listener *find_for(struct audience *self, uint64_t session,
-				 const struct workspace *workspace)
-{
-	struct listener *listener = find_or_make(self, session);
-
-	if (listener->workspace != workspace) { /* what it knew was another user's */
-		json_decref(listener->uris);
-		listener->uris = NULL;
-		listener->listed = false;
-		listener->workspace = workspace;
-	}
-	return listener;
-}
-
-void audience_listed(struct audience *self, uint64_t session,
-		     const struct workspace *workspace)
-{
-	find_for(self, session, workspace)->listed = true;
-}
-
-int audience_subscribe(struct audience *self, uint64_t session,
-		       const struct workspace *workspace, const json_t *uri,
-		       struct err *err)
-{
-	if (check_uri(uri, err) < 0)
-		return -1;
-	struct listener *listener = find_for(self, session, workspace);
-	if (!listener->uris)
-		listener->uris = json_object();
-	if (json_object_size(listener->uris) >= AUDIENCE_URIS_MAX)
-		return too_many(err);
-	json_object_set_new(listener->uris, json_string_value(uri), json_true());
-	return 0;
-}
-
-void audience_unsubscribe(struct audience *self, uint64_t session, const json_t *uri)
-{
-	const struct listener *listener = find(self, session);
-
-	if (listener && json_is_string(uri))
-		json_object_del(listener->uris, json_string_value(uri));
 }
 
 /* ---- listening ---- */
@@ -188,10 +61,10 @@ static int take_uris(json_t *out, const json_t *filter, struct err *err)
 		return 0;
 	if (!json_is_array(uris))
 		return err_set(err, ERR_ARGUMENT, "resourceSubscriptions is no array");
-	if (json_array_size(uris) > AUDIENCE_URIS_MAX)
-		return too_many(err);
+	if (json_array_size(uris) > WISHES_URIS_MAX)
+		return wishes_too_many(err);
 	for (size_t i = 0; i < json_array_size(uris); i++)
-		if (check_uri(json_array_get(uris, i), err) < 0)
+		if (wishes_check_uri(json_array_get(uris, i), err) < 0)
 			return -1;
 	json_object_set_new(out, "resourceSubscriptions",
 			    json_copy((json_t *)(uintptr_t)uris));
@@ -219,6 +92,8 @@ static json_t *read_filter(const struct listen_start *start, struct err *err)
 	take_flag(out, start->filter, "resourcesListChanged", true);
 	if (take_uris(out, start->filter, err) < 0)
 		return NULL;
+	if (start->tasks)
+		json_object_set(out, "taskIds", start->tasks);
 	return json_incref(out);
 }
 
@@ -287,11 +162,9 @@ void audience_close(struct audience *self)
 
 void audience_finish(struct audience *self)
 {
-	struct listener *listener;
 	struct listen *listen;
 
-	while ((listener = TAILQ_FIRST(&self->all)))
-		drop(self, listener);
+	wishes_finish(&self->wishes);
 	while ((listen = TAILQ_FIRST(&self->listens))) {
 		listen->answer = NULL;
 		end(self, listen);
@@ -300,43 +173,36 @@ void audience_finish(struct audience *self)
 
 /* ---- what happened ---- */
 
-/* Files of a branch are of the workspace that it comes from, too: NAME@BRANCH. */
-static bool is_of(const struct workspace *workspace, const struct workspace *home)
-{
-	const char *name = home ? workspace_name(home) : "";
-	size_t len = strlen(name);
+struct telling {
+	const struct audience *audience;
+	json_t *message; /* borrowed */
+};
 
-	return workspace == home ||
-	       (len && strncmp(workspace_name(workspace), name, len) == 0 &&
-		workspace_name(workspace)[len] == '@');
+static void tell_session(uint64_t session, void *arg)
+{
+	const struct telling *self = arg;
+	const struct teller *teller;
+
+	SLIST_FOREACH(teller, &self->audience->tellers, link)
+	teller->tell(teller->arg, session, self->message);
 }
 
 /* uri: that was changed; NULL: the list is another. */
 static void tell_sessions_of(struct audience *self, const struct workspace *workspace,
 			     const char *uri, json_t *message)
 {
-	const struct listener *listener;
-	const struct teller *teller;
+	struct telling telling = {self, message};
 
-	TAILQ_FOREACH(listener, &self->all, link)
-	{
-		bool wants = uri ? json_object_get(listener->uris, uri) != NULL
-				 : listener->listed;
-
-		if (!wants || !(uri ? is_of(workspace, listener->workspace)
-				    : workspace == listener->workspace))
-			continue;
-		SLIST_FOREACH(teller, &self->tellers, link)
-		teller->tell(teller->arg, listener->session, message);
-	}
+	wishes_each(&self->wishes, workspace, uri, tell_session, &telling);
 }
 
-static bool wants_uri(const struct listen *self, const json_t *uri)
+/* Whether that text is in the list of the filter. */
+static bool wants(const struct listen *self, const char *list, const json_t *text)
 {
-	const json_t *uris = json_object_get(self->filter, "resourceSubscriptions");
+	const json_t *all = json_object_get(self->filter, list);
 
-	for (size_t i = 0; i < json_array_size(uris); i++)
-		if (json_equal(json_array_get(uris, i), uri))
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (json_equal(json_array_get(all, i), text))
 			return true;
 	return false;
 }
@@ -350,7 +216,8 @@ static void tell_updated(struct audience *self, const struct workspace *workspac
 
 	tell_sessions_of(self, workspace, json_string_value(uri), message);
 	TAILQ_FOREACH(listen, &self->listens, link)
-	if (is_of(workspace, listen->workspace) && wants_uri(listen, uri))
+	if (wishes_is_of(workspace, workspace_name(listen->workspace)) &&
+	    wants(listen, "resourceSubscriptions", uri))
 		tell(listen, method, json_pack("{sO}", "uri", uri), false);
 }
 
@@ -383,6 +250,23 @@ void audience_files(struct audience *self, const struct workspace *workspace,
 		tell_updated(self, workspace, json_array_get(uris, i));
 	if (list)
 		tell_list(self, "resources", "resourcesListChanged", workspace);
+}
+
+void audience_task(struct audience *self, const struct workspace *workspace,
+		   json_t *task)
+{
+	json_t *id = json_object_get(task, "taskId");
+	struct listen *listen, *next;
+
+	for (listen = TAILQ_FIRST(&self->listens); listen; listen = next) {
+		next = TAILQ_NEXT(listen, link);
+		if (listen->workspace != workspace || !wants(listen, "taskIds", id))
+			continue;
+		/* who misses one would wait for ever: he is to ask again */
+		if (!tell(listen, "notifications/tasks", json_copy(task), false))
+			end(self, listen);
+	}
+	json_decref(task);
 }
 
 void audience_list(struct audience *self, const char *what)

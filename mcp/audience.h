@@ -1,7 +1,6 @@
 /*
- * audience - what sessions, conversations and `subscriptions/listen` have asked to be
- * told: log levels, changed files.  Kept in memory, for a bounded number of them, since
- * they come and go.
+ * audience - who is told what happens: sessions and conversations what they wished, and
+ * each `subscriptions/listen`, of which there are a bounded number, what it asked for.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,17 +14,14 @@
 #include <sys/queue.h>
 
 #include "mcp/session.h"
+#include "mcp/wishes.h"
+#include "wire/buf.h"
 #include "wire/err.h"
 
-enum {
-	AUDIENCE_MAX = 1024, /* of each; of sessions the one silent for longest goes */
-	AUDIENCE_URIS_MAX = 128,
-	AUDIENCE_URI_SIZE = 4096,
-};
+enum { AUDIENCE_MAX = 1024 /* of `subscriptions/listen` */ };
 
 struct workspace;
 struct server_context;
-struct listener;
 struct listen;
 
 struct teller { /* a transport; embed it */
@@ -34,12 +30,14 @@ struct teller { /* a transport; embed it */
 	void (*tell)(void *arg, uint64_t session, json_t *message);
 	/* All that have begun with initialize. */
 	void (*tell_all)(void *arg, json_t *message);
+	/* Appends whole lines about answers to this user that reached nobody.  Or NULL.
+	 */
+	void (*tell_unread)(void *arg, const struct workspace *home, struct buf *out);
 	void *arg;
 };
 
-struct audience {                            /* embed it; audience_init() first */
-	TAILQ_HEAD(listeners, listener) all; /* listener::link, the oldest first */
-	size_t count;
+struct audience { /* embed it; audience_init() first */
+	struct wishes wishes;
 	TAILQ_HEAD(, listen) listens; /* listen::link */
 	size_t listen_count;
 	SLIST_HEAD(, teller) tellers; /* teller::link, borrowed */
@@ -50,23 +48,12 @@ void audience_init(struct audience *self);
 /* Unanswered. */
 void audience_finish(struct audience *self);
 
-/* The least level of log messages that a session wants; LOG_NONE. */
-int audience_level(const struct audience *self, uint64_t session);
-void audience_set_level(struct audience *self, uint64_t session, int level);
-int audience_subscribe(struct audience *self, uint64_t session,
-		       const struct workspace *workspace, const json_t *uri,
-		       struct err *err) must_check;
-void audience_unsubscribe(struct audience *self, uint64_t session, const json_t *uri);
-/* It has been given the list of files, and so wants to know when that is another. */
-void audience_listed(struct audience *self, uint64_t session,
-		     const struct workspace *workspace);
-void audience_forget(struct audience *self, uint64_t session);
-
 /* ---- subscriptions/listen (2026-07-28) ---- */
 
 struct listen_start {
 	const struct server_context *context; /* borrowed */
 	json_t *id, *filter; /* borrowed; filter: params.notifications */
+	json_t *tasks;       /* borrowed: ids of the user's own, or NULL */
 	bool lists_change;   /* those of tools and prompts */
 	/* What is put on a result before it goes out. */
 	json_t *(*dress)(json_t *result, enum mcp_revision revision);
@@ -86,6 +73,9 @@ void audience_close(struct audience *self);
 /* uris: an array of those that were changed, borrowed; list: some came or went. */
 void audience_files(struct audience *self, const struct workspace *workspace,
 		    const json_t *uris, bool list);
+/* What is known of a task (a DetailedTask, consumed) of this user is another. */
+void audience_task(struct audience *self, const struct workspace *workspace,
+		   json_t *task);
 /* The list of "tools" or "prompts" is another. */
 void audience_list(struct audience *self, const char *what);
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <sodium.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "mcp/server.h"
 #include "wire/json.h"
 #include "wire/mem.h"
+
+enum { ABOUT_SIZE = 300 };
 
 struct question {
 	LIST_ENTRY(question) link;
@@ -38,6 +41,19 @@ bool outlet_notify(const struct outlet *self, const char *method, json_t *params
 bool outlet_disconnect(const struct outlet *self)
 {
 	return self->disconnect && self->disconnect(self->arg);
+}
+
+void outlet_about(const struct outlet *self, const char *fmt, ...)
+{
+	char line[ABOUT_SIZE];
+	va_list ap;
+
+	if (!self->about)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
+	self->about(self->arg, xstrdup(line));
 }
 
 /* ---- progress and log ---- */

@@ -24,12 +24,18 @@ struct outlet { /* copied; good until the request is answered */
 	/* Ends the connection, not the stream, where that can be resumed; else false.
 	 * Or NULL. */
 	bool (*disconnect)(void *arg);
+	/* A whole line that names the next answer, instead of the one before; consumed.
+	 * "": none.  It is told with a later result if nobody comes back for the
+	 * answer.  Or NULL. */
+	void (*about)(void *arg, char *line);
 	void *arg;
 };
 
 /* params is consumed.  Dropped rather than queued without end: false. */
 bool outlet_notify(const struct outlet *self, const char *method, json_t *params);
 bool outlet_disconnect(const struct outlet *self);
+void outlet_about(const struct outlet *self, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Only if the request has a progress token.  total: below 0 for none.  message: or
  * NULL.  progress has to grow with each. */

@@ -21,6 +21,7 @@ struct post { /* one POST with requests in it; lives until all are answered */
 	struct session session;         /* whose it is */
 	const void *workspace;          /* the same */
 	json_t *request;                /* owned: the id of the only one, or NULL */
+	char *about;                    /* owned: what names the next answer, or NULL */
 	char headers[POST_HEADERS_MAX]; /* Mcp-Session-Id, after initialize */
 	bool batch, takes_stream;
 	size_t open;     /* requests not answered yet */
@@ -43,6 +44,7 @@ static void post_destroy(struct post *self)
 	loop_timer_stop(&self->timer);
 	json_decref(self->answers);
 	json_decref(self->request);
+	free_text(&self->about);
 	stream_end(&self->stream);
 	free(self);
 }
@@ -115,6 +117,16 @@ static bool on_disconnect(void *arg)
 	return self->stream && stream_disconnect(self->stream);
 }
 
+static void on_about(void *arg, char *line)
+{
+	struct post *self = arg;
+
+	free_text(&self->about);
+	if (line[0])
+		self->about = take(&line);
+	free_text(&line);
+}
+
 /* ---- answering ---- */
 
 static void reply_all(struct post *self)
@@ -135,7 +147,7 @@ static void on_answer(json_t *message, void *arg)
 
 	self->open--;
 	if (self->stream) {
-		stream_send(self->stream, message, true);
+		stream_answer(self->stream, message, take(&self->about));
 		json_decref(message);
 	} else {
 		json_array_append_new(self->answers, message);
@@ -226,8 +238,10 @@ void post_take(struct posts *self, struct exchange *exchange, const json_t *mess
 	post->session = *session;
 	post->workspace = context.workspace;
 	post->request = json_incref(only_request(messages));
-	context.outlet = (struct outlet){
-	    .send = on_outlet, .disconnect = on_disconnect, .arg = post};
+	context.outlet = (struct outlet){.send = on_outlet,
+					 .disconnect = on_disconnect,
+					 .about = on_about,
+					 .arg = post};
 	if (self->eager && post->takes_stream && session->serial && post->request)
 		begin_stream(post);
 	post->open = count + 1; /* one is ours, until all are under way */

@@ -26,6 +26,8 @@ struct server *server_create(const struct config *config, struct loop *loop);
 /* What clients keep for it (requestState) is sealed with a key made from this one, of
  * ASKS_KEY_SIZE bytes; before that with one of this process's own. */
 void server_use_key(struct server *self, const unsigned char *secret);
+/* What sessions wish to be told is remembered from now on in dir. */
+int server_remember(struct server *self, const char *dir, struct err *err) must_check;
 /* Requests still open end unanswered. */
 void server_destroy(struct server **self);
 
@@ -34,11 +36,13 @@ struct server_context { /* who asks */
 	/* Serial of the session or conversation; 0: none.  Requests are cancelled, and
 	 * questions answered, within theirs only. */
 	uint64_t session;
+	bool lasts;           /* that is known after a restart, too */
 	unsigned client;      /* CLIENT_*, of the session; the request's own since
 				 2026-07-28 */
 	struct outlet outlet; /* the way back besides the answer */
 	/* set by the server */
 	struct server *server;
+	bool structure;         /* results have one, besides their text */
 	int log_level;          /* that is wanted; LOG_NONE */
 	json_t *progress_token; /* NULL: no progress is wanted */
 	struct workspaces *workspaces;
@@ -64,6 +68,9 @@ void server_files_changed(const struct workspace *workspace,
 			  const struct files_change *change, void *arg);
 /* The list of "tools" or "prompts" is another. */
 void server_list_changed(struct server *self, const char *what);
+/* Appends whole lines that name the results which did not reach their client. */
+void server_tell_unread(const struct server *self, const struct workspace *home,
+			struct buf *out);
 /* Who has something to tell by it; teller is borrowed. */
 void server_add_teller(struct server *self, struct teller *teller);
 /* Ends what has no end of its own. */

@@ -25,8 +25,7 @@ void server_on_resources_list(const struct ask *ask)
 					     : json_pack("{s[]}", "resources");
 
 	if (resources.workspace && ask->context->session)
-		audience_listed(&ask->server->audience, ask->context->session,
-				resources.workspace);
+		wishes_listed(&ask->server->audience.wishes, ask->context);
 
 	ask_answer_or_refuse(
 	    ask,

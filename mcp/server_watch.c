@@ -19,9 +19,8 @@ void server_on_subscribe(const struct ask *ask)
 
 	if (refuse_nobody(ask))
 		return;
-	if (audience_subscribe(&ask->server->audience, ask->context->session,
-			       ask->context->workspace,
-			       json_object_get(ask->rpc->params, "uri"), &err) < 0)
+	if (wishes_subscribe(&ask->server->audience.wishes, ask->context,
+			     json_object_get(ask->rpc->params, "uri"), &err) < 0)
 		ask_refuse(ask, rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s",
 					  err.msg));
 	else
@@ -30,27 +29,33 @@ void server_on_subscribe(const struct ask *ask)
 
 void server_on_unsubscribe(const struct ask *ask)
 {
-	audience_unsubscribe(&ask->server->audience, ask->context->session,
-			     json_object_get(ask->rpc->params, "uri"));
+	wishes_unsubscribe(&ask->server->audience.wishes, ask->context->session,
+			   json_object_get(ask->rpc->params, "uri"));
 	ask_answer(ask, json_object());
 }
 
 void server_on_listen(const struct ask *ask)
 {
+	json_auto_t *tasks = NULL;
+
+	if (refuse_nobody(ask) || !server_take_tasks(ask, &tasks))
+		return;
 	const struct listen_start start = {
 	    .context = ask->context,
 	    .id = ask->rpc->id,
 	    .filter = json_object_get(ask->rpc->params, "notifications"),
+	    .tasks = tasks,
 	    .lists_change = ask->server->config->conformance != 0,
 	    .dress = server_dress,
 	    .answer = ask->answer,
 	    .arg = ask->arg};
 	struct err err;
 
-	if (!refuse_nobody(ask) &&
-	    audience_listen(&ask->server->audience, &start, &err) < 0)
+	if (audience_listen(&ask->server->audience, &start, &err) < 0)
 		ask_refuse(ask, rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s",
 					  err.msg));
+	else
+		server_tell_tasks(ask, tasks);
 }
 
 /* ---- what happens ---- */
@@ -91,6 +96,16 @@ void server_list_changed(struct server *self, const char *what)
 void server_add_teller(struct server *self, struct teller *teller)
 {
 	SLIST_INSERT_HEAD(&self->audience.tellers, teller, link);
+}
+
+void server_tell_unread(const struct server *self, const struct workspace *home,
+			struct buf *out)
+{
+	const struct teller *teller;
+
+	SLIST_FOREACH(teller, &self->audience.tellers, link)
+	if (teller->tell_unread)
+		teller->tell_unread(teller->arg, home, out);
 }
 
 void server_drain(struct server *self)

@@ -21,6 +21,7 @@ struct event {
 	TAILQ_ENTRY(event) link;
 	uint64_t seq;
 	bool must;
+	char *about; /* owned: a line that names the answer that it is, or NULL */
 	size_t size;
 	char text[];
 };
@@ -37,6 +38,7 @@ struct stream {
 	struct event *next;         /* the first that is not out; NULL: all are */
 	size_t bytes, notes;        /* of events; of those that may be dropped */
 	bool over;                  /* nothing more will be sent */
+	int64_t rests_since;        /* with nobody who reads */
 	void (*left)(void *arg);
 	void *arg;
 	struct loop_timer timer;
@@ -55,15 +57,18 @@ static void event_drop(struct stream *self, struct event *event)
 	if (!event->must)
 		self->notes -= size;
 	TAILQ_REMOVE(&self->events, event, link);
+	free_text(&event->about);
 	free(event);
 }
 
-static void event_add(struct stream *self, const struct buf *text, bool must)
+static void event_add(struct stream *self, const struct buf *text, bool must,
+		      char *about)
 {
 	struct event *event = xrealloc(NULL, sizeof *event + text->size);
 	size_t size = text->size + EVENT_OVERHEAD;
 
-	*event = (struct event){.seq = self->id.seq, .must = must, .size = text->size};
+	*event = (struct event){
+	    .seq = self->id.seq, .must = must, .about = about, .size = text->size};
 	memcpy(event->text, text->data, text->size);
 	TAILQ_INSERT_TAIL(&self->events, event, link);
 	if (!self->next)
@@ -74,10 +79,22 @@ static void event_add(struct stream *self, const struct buf *text, bool must)
 		self->notes += size;
 }
 
+/* What is not out is not read. */
+static void take_unread(struct stream *self)
+{
+	struct event *event;
+
+	for (event = self->next; event; event = TAILQ_NEXT(event, link))
+		if (event->about)
+			unread_add(&self->streams->unread, self->owner,
+				   take(&event->about));
+}
+
 static void stream_destroy(struct stream *self)
 {
 	struct event *event;
 
+	take_unread(self);
 	while ((event = TAILQ_FIRST(&self->events)))
 		event_drop(self, event);
 	loop_timer_stop(&self->timer);
@@ -155,6 +172,7 @@ static void rest(struct stream *self)
 		stream_destroy(self);
 		return;
 	}
+	self->rests_since = loop_now_us();
 	loop_timer_start(self->streams->loop, &self->timer, self->streams->keep_us,
 			 on_kept_enough, self);
 	keep_within(self->streams);
@@ -232,14 +250,10 @@ static bool make_room(struct stream *self)
 	return self->notes <= STREAM_NOTES_MAX;
 }
 
-bool stream_send(struct stream *self, json_t *message, bool must)
+static void send_event(struct stream *self, json_t *message, bool must, char *about)
 {
 	owned(buf_finish) struct buf text = {0};
 
-	if (!self->exchange && !self->resumable)
-		return false;
-	if (!must && !make_room(self))
-		return false;
 	self->id.seq++;
 	buf_text(&text, "event: message\n");
 	if (self->resumable)
@@ -247,10 +261,30 @@ bool stream_send(struct stream *self, json_t *message, bool must)
 	buf_text(&text, "data: ");
 	json_write(&text, message);
 	buf_text(&text, "\n\n");
-	event_add(self, &text, must);
+	event_add(self, &text, must, about);
 	if (self->exchange && TAILQ_NEXT(self->next, link) == NULL)
 		pump(self); /* else the ones before it wait already */
+}
+
+static bool has_reader(const struct stream *self)
+{
+	return self->exchange || self->resumable;
+}
+
+bool stream_send(struct stream *self, json_t *message, bool must)
+{
+	if (!has_reader(self) || (!must && !make_room(self)))
+		return false;
+	send_event(self, message, must, NULL);
 	return true;
+}
+
+void stream_answer(struct stream *self, json_t *message, char *about)
+{
+	if (has_reader(self))
+		send_event(self, message, true, about);
+	else if (about)
+		unread_add(&self->streams->unread, self->owner, about);
 }
 
 bool stream_disconnect(struct stream *self)
@@ -278,6 +312,13 @@ void stream_end(struct stream **self)
 
 /* ---- beginning ---- */
 
+void streams_init(struct streams *self)
+{
+	*self = (struct streams){0};
+	TAILQ_INIT(&self->all);
+	TAILQ_INIT(&self->unread.all);
+}
+
 /* An empty event, so that the client knows where to go on before anything has come.
  * Before 2025-11-25 clients took its data for a message. */
 static void prime(struct stream *self)
@@ -288,7 +329,7 @@ static void prime(struct stream *self)
 		return;
 	event_id_write(&self->id, &text);
 	buf_printf(&text, "retry: %d\ndata:\n\n", RETRY_MS);
-	event_add(self, &text, false);
+	event_add(self, &text, false, NULL);
 	pump(self);
 }
 
@@ -502,6 +543,18 @@ int streams_resume(struct streams *self, struct exchange *exchange,
 
 /* ---- the end ---- */
 
+void streams_tell_unread(struct streams *self, const void *owner, struct buf *out)
+{
+	int64_t before = loop_now_us() - STREAM_UNREAD_US;
+	struct stream *stream;
+
+	TAILQ_FOREACH(stream, &self->all, link)
+	if (stream->owner == owner && is_kept_only(stream) &&
+	    stream->rests_since <= before)
+		take_unread(stream);
+	unread_tell(&self->unread, owner, out);
+}
+
 void streams_forget(struct streams *self, uint64_t session)
 {
 	struct stream *stream, *next;
@@ -524,4 +577,5 @@ void streams_finish(struct streams *self)
 
 	while ((stream = TAILQ_FIRST(&self->all)))
 		stream_destroy(stream);
+	unread_finish(&self->unread);
 }

@@ -15,23 +15,27 @@
 #include <sys/queue.h>
 
 #include "mcp/session.h"
+#include "mcp/unread.h"
 #include "wire/http.h"
 #include "wire/loop.h"
 
 enum {
 	STREAM_NOTES_MAX = 256 * 1024, /* bytes of a stream's events; answers besides */
 	STREAM_STANDING_MAX = 32,      /* a session's; the oldest makes room */
+	/* An answer that nobody has come back for in this time counts as not read. */
+	STREAM_UNREAD_US = 10 * 1000 * 1000,
 };
 
 struct stream;
 
-struct streams { /* embed it; TAILQ_INIT(&all), and what is borrowed, by the owner */
+struct streams { /* embed it; streams_init(), and what is borrowed, by the owner */
 	struct loop *loop;               /* borrowed, like the next */
 	const struct sessions *sessions; /* whose key signs the ids of events */
 	int64_t keep_us; /* how long the events of one that nobody reads are kept */
 	size_t keep_max; /* bytes of events kept in all */
 	TAILQ_HEAD(stream_list, stream) all; /* stream::link, the oldest first */
 	size_t bytes;                        /* of their events */
+	struct unread unread;                /* answers that were forgotten */
 };
 
 struct stream_options {
@@ -46,6 +50,7 @@ struct stream_options {
 	void *arg;
 };
 
+void streams_init(struct streams *self);
 /* After http_stop(). */
 void streams_finish(struct streams *self);
 
@@ -56,6 +61,9 @@ struct stream *stream_open(struct streams *self, struct exchange *exchange,
 /* message: borrowed.  False: it was dropped, because too much waits to be read (never
  * with must), or nobody ever will read it. */
 bool stream_send(struct stream *self, json_t *message, bool must);
+/* The same for an answer, which is never dropped while somebody may read it.  about: a
+ * whole line for streams_tell_unread(), consumed, or NULL. */
+void stream_answer(struct stream *self, json_t *message, char *about);
 /* Ends the connection, not the stream; false where it cannot be resumed. */
 bool stream_disconnect(struct stream *self);
 /* Nothing more will be sent; what was goes out. */
@@ -75,6 +83,9 @@ void streams_tell_all(struct streams *self, json_t *message);
 int streams_resume(struct streams *self, struct exchange *exchange,
 		   const struct session *session, const void *owner,
 		   const char *event_id) must_check;
+/* Appends the line about each answer to what is this owner's that did not get to its
+ * client, once: nobody came back for it, or it is too late for that. */
+void streams_tell_unread(struct streams *self, const void *owner, struct buf *out);
 /* The session was deleted. */
 void streams_forget(struct streams *self, uint64_t session);
 

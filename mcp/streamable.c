@@ -45,6 +45,13 @@ static void tell_all(void *arg, json_t *message)
 	streams_tell_all(&self->streams, message);
 }
 
+static void tell_unread(void *arg, const struct workspace *home, struct buf *out)
+{
+	struct streamable *self = arg;
+
+	streams_tell_unread(&self->streams, home, out);
+}
+
 struct streamable *streamable_create(struct loop *loop, struct server *server,
 				     struct workspaces *workspaces,
 				     const struct config *config,
@@ -63,12 +70,15 @@ struct streamable *streamable_create(struct loop *loop, struct server *server,
 	LIST_INIT(&self->posts.all);
 	self->posts.streams = &self->streams;
 	self->posts.eager = config->conformance != 0; /* the suite looks at streams */
-	self->streams = (struct streams){.loop = loop,
-					 .sessions = sessions,
-					 .keep_us = config->replay_keep_s * 1000000,
-					 .keep_max = (size_t)config->replay_max};
-	TAILQ_INIT(&self->streams.all);
-	self->teller = (struct teller){.tell = tell, .tell_all = tell_all, .arg = self};
+	streams_init(&self->streams);
+	self->streams.loop = loop;
+	self->streams.sessions = sessions;
+	self->streams.keep_us = config->replay_keep_s * 1000000;
+	self->streams.keep_max = (size_t)config->replay_max;
+	self->teller = (struct teller){.tell = tell,
+				       .tell_all = tell_all,
+				       .tell_unread = tell_unread,
+				       .arg = self};
 	server_add_teller(server, &self->teller);
 	return self;
 }
@@ -162,6 +172,7 @@ static void hand_on(struct streamable *self, struct exchange *exchange,
 {
 	struct server_context context = {.revision = session->revision,
 					 .session = session->serial,
+					 .lasts = session->serial != 0,
 					 .client = session->client,
 					 .workspaces = self->who.workspaces};
 
@@ -184,7 +195,8 @@ static void take_initialize(struct streamable *self, struct exchange *exchange,
 		return;
 	}
 	session_begin(self->sessions, session.revision,
-		      client_abilities(json_object_get(rpc->params, "capabilities")),
+		      client_bits(json_object_get(rpc->params, "capabilities"),
+				  json_object_get(rpc->params, "clientInfo")),
 		      id);
 	snprintf(headers, sizeof headers, "Mcp-Session-Id: %s\r\n", id);
 	hand_on(self, exchange, messages, false, &session, headers);

@@ -7,17 +7,35 @@
 #include "mcp/jobs.h"
 #include "mcp/live.h"
 #include "mcp/render.h"
+#include "mcp/server.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/utf8.h"
 
 enum { CODE, TIMEOUT, FRESH };
 
+/* For when it gets to nobody.  Nobody misses what was cancelled or never ran. */
+static void name_answer(const struct tool_call *self, const struct outcome *outcome)
+{
+	const struct outlet *outlet = &self->context->outlet;
+
+	if (!outcome->cell || outcome->end == CALL_CANCELLED)
+		outlet_about(outlet, "%s", "");
+	else
+		outlet_about(outlet,
+			     "The answer of cell [%llu] did not reach its client; what "
+			     "the cell did is there: see %s.\n",
+			     outcome->cell,
+			     config_offers_tool(self->config, "history") ? "history"
+			     : self->config->persist ? "the variables and files"
+						     : "the files");
+}
+
 static void on_done(const struct outcome *outcome, void *arg)
 {
 	struct tool_call *self = arg;
 	const struct render_options options = {
-	    .revision = self->revision,
+	    .structure = self->structure,
 	    .footer = self->config->state_summary != 0,
 	    .workspace = workspace_name(self->workspace),
 	    .stateless = !self->config->persist,
@@ -26,6 +44,7 @@ static void on_done(const struct outcome *outcome, void *arg)
 
 	self->call = NULL;
 	live_follow(self->live, NULL);
+	name_answer(self, outcome);
 	tool_finish(self, render_outcome(outcome, &options));
 }
 
@@ -38,7 +57,7 @@ static json_t *partial(const struct tool_call *self, const char *words)
 	buf_add(&preface, buf_str(&self->preface), self->preface.size);
 	call_peek(self->call, &outcome);
 	return render_outcome(&outcome,
-			      &(struct render_options){.revision = self->revision,
+			      &(struct render_options){.structure = self->structure,
 						       .preface = buf_str(&preface)});
 }
 
@@ -69,18 +88,28 @@ static int64_t read_timeout(struct tool_call *self, double seconds)
 	return (int64_t)max;
 }
 
+/* An answer before the end is a part of it. */
+static void follow(struct tool_call *self)
+{
+	live_follow(self->live, self->call);
+	outlet_about(&self->context->outlet,
+		     "The first part of the answer of a cell did not reach its client; "
+		     "the cell went on, and new ones wait until it has ended.\n");
+}
+
 static void run(struct tool_call *self, const struct arg_value *args)
 {
 	struct err err;
 
 	jobs_tell_lost(self->jobs, self->home, &self->preface);
+	server_tell_unread(self->context->server, self->home, &self->preface);
 	if (check_code(&args[CODE], &err) == 0 &&
 	    call_create(&self->call, self->workspace, args[CODE].text, args[CODE].size,
 			&(struct call_options){
 			    .timeout_s = read_timeout(self, args[TIMEOUT].number),
 			    .fresh = args[FRESH].number != 0},
 			on_done, self, &err) == 0)
-		live_follow(self->live, self->call);
+		follow(self);
 	else
 		tool_fail(self, &err);
 }

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import type_of_start
 from dialogue import META, STATELESS, Dialogue
-from events import Stream
+from events import Stream, ask_run
 from harness import Client, Daemon
 from stdio import Stdio
 from test_websocket import Talk
@@ -222,3 +223,18 @@ def test_levels_belong_to_their_session(daemon: Daemon) -> None:
         (daemon.work / "go").touch()
         assert "result" in quiet.message()
         quiet.close()
+
+
+def test_a_level_is_known_after_the_daemon_was_killed(start: type_of_start) -> None:
+    first = start()
+    client = first.client()
+    for level in "info", "warning":
+        client.request("logging/setLevel", {"level": level})
+    first.kill()
+    second = start()
+    client.port = second.port
+    code = "import sys\nprint('plain')\nprint('bad', file=sys.stderr)\n" + WAIT.format("go")
+    with ask_run(client, code) as stream:
+        assert stream.message()["params"]["data"] == "bad"
+        (second.work / "go").touch()
+        assert [message.get("method") for message in stream.messages()] == [None]

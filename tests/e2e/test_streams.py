@@ -234,6 +234,95 @@ def test_after_a_kill_the_answer_is_said_to_be_lost(start: type_of_start) -> Non
     assert "lost" in client.run("1").text or again.log()
 
 
+# ---- answers that nobody came back for ----
+
+
+def lose(client: Client, code: str) -> tuple[str, str]:
+    """Asks, and leaves before the answer; the id to come back by, and what will be told."""
+    cell = client.run("get_ipython().execution_count").data["result"]  # of the next one
+    with ask_run(client, WAIT.format("go") + code) as stream:
+        seen = first_event(stream).id
+    return seen, f"The answer of cell [{cell}] did not reach its client"
+
+
+def told_to(client: Client, what: str) -> list[str]:
+    """What its results tell of lost answers until that is among it."""
+    lines: list[str] = []
+
+    def look() -> bool:
+        text = client.run("pass").text
+        lines.extend(line for line in text.splitlines() if "did not reach" in line)
+        return any(what in line for line in lines)
+
+    wait_until(look, 60, what)
+    return lines
+
+
+@pytest.mark.parametrize("keep", ["1", "600"])
+def test_an_answer_that_nobody_comes_back_for_is_told_once(start: type_of_start, keep: str) -> None:
+    """When it is forgotten, or when it has waited for a while and may be resumed yet."""
+    daemon = start(env={"VIVARIUM_REPLAY_KEEP": keep, "VIVARIUM_USER_HEADER": "X-User"})
+    client, stranger = daemon.client(X_User="ada"), daemon.client(X_User="eve")
+    seen, about = lose(client, "print('a'); value = 7")
+    (daemon.work / "users" / "ada" / "go").touch()
+    other = daemon.client(X_User="ada")  # another session of the same user
+    assert told_to(other, about) == [
+        f"{about}; what the cell did is there: see the variables and files."
+    ]
+    with resume(client, seen) as again:
+        answer = answer_of(again)
+        assert ("error" in answer) == (keep == "1")
+    for each in client, other, stranger:
+        assert "did not reach" not in each.run("pass").text
+    assert other.run("value").data["result"] == "7"
+
+
+def test_an_answer_that_was_fetched_or_not_wanted_is_not_told(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_REPLAY_KEEP": "1"})
+    client = daemon.client()
+    seen, _ = lose(client, "print('fetched')")
+    with resume(client, seen) as again:
+        let(daemon, "go")
+        assert text_of(answer_of(again)).startswith("fetched")
+    with ask_run(client, WAIT.format("go")) as stream:  # read to its end
+        first_event(stream)
+        let(daemon, "go")
+        assert "result" in answer_of(stream)
+    lose(client, "print('cancelled')")
+    client.notify("notifications/cancelled", {"requestId": next(client.ids) - 1})
+    _, about = lose(client, "print('lost')")  # is forgotten after those before it
+    let(daemon, "go")
+    assert len(told_to(client, about)) == 1
+
+
+def test_an_answer_that_was_pushed_out_or_whose_session_ended_is_told(
+    start: type_of_start,
+) -> None:
+    daemon = start(
+        env={
+            "VIVARIUM_REPLAY_MAX_BYTES": str(1 << 20),
+            "VIVARIUM_OUTPUT_LIMIT": "300000",
+            "VIVARIUM_RESULT_LIMIT": str(16 << 20),
+            "VIVARIUM_SOFT_DEADLINE": "2",
+        }
+    )
+    client, ended = daemon.client(), daemon.client()
+    abouts = []
+    for _ in range(3):  # each is there twice: text and structure
+        abouts.append(lose(client, "print(250_000 * 'x')")[1])
+        let(daemon, "go")
+        client.run("pass")
+    assert told_to(client, abouts[0])[0].startswith(abouts[0])
+    _, about = lose(ended, "pass")
+    with Stream(ended.port, "DELETE", headers=ended.headers()) as deleted:
+        assert deleted.status == 200
+    let(daemon, "go")
+    told_to(client, about)
+    lose(client, "pass")  # answers in part, after two seconds, as do those behind it
+    told_to(client, "The first part of the answer of a cell did not reach its client")
+    let(daemon, "go")
+
+
 # ---- the session's own streams ----
 
 

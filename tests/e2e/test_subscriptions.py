@@ -9,7 +9,7 @@ import pytest
 from conftest import type_of_start
 from dialogue import META, STATELESS
 from events import Stream, listen
-from harness import Client, Daemon, RpcError
+from harness import Client, Daemon, RpcError, exchange
 from stdio import Stdio
 from test_websocket import Talk
 
@@ -97,6 +97,51 @@ def test_only_the_users_own_files_are_told(start: type_of_start) -> None:
         assert ours.message()["method"] == LIST
         other.call("write_file", path="z.txt", content="x")
         assert theirs.message()["method"] == LIST
+
+
+def go_on(start: type_of_start, clients: list[Client]) -> Daemon:
+    """The next daemon, and everybody's session with it."""
+    daemon = start(env={"VIVARIUM_USER_HEADER": "X-User"})
+    for client in clients:
+        client.port = daemon.port
+        client.extra["X-Vivarium-Proxy-Secret"] = daemon.secret
+    return daemon
+
+
+def test_who_subscribed_is_told_after_the_daemon_was_killed(start: type_of_start) -> None:
+    """And nobody else: neither another user, nor who ended his subscription or session."""
+    first = start(env={"VIVARIUM_USER_HEADER": "X-User"})
+    clients = [first.client(X_User=user) for user in ("one", "other", "one", "one")]
+    one, other, ended, deleted = clients
+    for client in clients:
+        client.request("resources/subscribe", {"uri": "workspace:///a.txt"})
+    one.request("resources/list")
+    ended.request("resources/unsubscribe", {"uri": "workspace:///a.txt"})
+    ended.request("resources/subscribe", {"uri": "workspace:///line\nbreak \u00fc.txt"})
+    exchange(first.port, "DELETE", "/mcp", headers=deleted.headers())
+    first.kill()
+    second = go_on(start, clients)
+    assert deleted.post(deleted.message("ping")).status == 404
+    with listen(one) as told, listen(other) as untold, listen(ended) as asked_no_more:
+        one.call("write_file", path="a.txt", content="x")
+        assert told.message()["params"] == {"uri": "workspace:///a.txt"}
+        assert told.message()["method"] == LIST
+        other.request("resources/list")
+        other.call("write_file", path="z.txt", content="x")
+        assert untold.message()["method"] == LIST
+        ended.request("resources/list")
+        one.call("write_file", path="b.txt", content="x")
+        assert asked_no_more.message()["method"] == LIST
+    notes = second.state / "daemon" / "sessions.wishes"
+    assert notes.parent.stat().st_mode & 0o077 == 0
+    assert "a.txt" in notes.read_text()
+    one.request("resources/unsubscribe", {"uri": "workspace:///a.txt"})
+    second.kill()
+    go_on(start, clients)
+    with listen(one) as told:
+        one.call("write_file", path="a.txt", content="xx")  # not asked for any more
+        one.call("write_file", path="c.txt", content="x")
+        assert told.message()["method"] == LIST
 
 
 def test_a_stateless_client_listens_by_a_request(client: Client) -> None:

@@ -271,9 +271,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .sessions = {{MCP_2025_11_25, 0, 1}, {MCP_2025_03_26, 0, 2}}};
 
 	MUST(sodium_init() >= 0);
-	play.streams =
-	    (struct streams){.sessions = &keys, .keep_us = 1, .keep_max = 100 * 1000};
-	TAILQ_INIT(&play.streams.all);
+	streams_init(&play.streams);
+	play.streams.sessions = &keys;
+	play.streams.keep_us = 1;
+	play.streams.keep_max = 100 * 1000;
 	begun = id_count = 0;
 	memset(exchanges, 0, sizeof exchanges);
 	memset(timers, 0, sizeof timers);
