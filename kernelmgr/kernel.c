@@ -387,3 +387,11 @@ void kernel_kill(struct kernel *self)
 	kernel_set_state(self, KERNEL_KILLING, "SIGKILL");
 	tell_supervisor(self, "kill");
 }
+
+void kernel_dismiss(struct kernel *self, const char *words)
+{
+	if (self->state < KERNEL_KILLING)
+		snprintf(self->death.words, sizeof self->death.words, "%s: ended",
+			 words);
+	kernel_kill(self);
+}

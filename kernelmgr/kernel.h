@@ -155,5 +155,8 @@ void kernel_tell(struct kernel *self, const char *fmt, ...)
 void kernel_tell_limits(struct kernel *self, struct buf *out);
 /* Kills the whole process tree. */
 void kernel_kill(struct kernel *self);
+/* The same, of one that is not needed any more: no fault, so words say what its end was
+ * ("had shown its file"). */
+void kernel_dismiss(struct kernel *self, const char *words);
 
 #endif
