@@ -332,6 +332,7 @@ def http() -> dict[str, bytes]:
         "chunks cut": head("POST", *chunked) + b'5\xfe\r\n{"js\r\n3\xff',
         "half a body": post(ping, ours)[:-9],
         "continue": post(ping, ours, "Expect: 100-continue").replace(b"\r\n\r\n", b"\r\n\r\n\xfe"),
+        "two paths": b"DELETE \r\nGET /mcp \r\n\r\n",
         "two lengths": post(ping, ours, "Content-Length: 3"),
         "batch": post(b"[" + ping + b"," + ping + b"]", ours),
         "stateless": post(message("tools/call", params={**call, "_meta": meta}), *new),
