@@ -19,11 +19,13 @@
 #include "mcp/websocket.h"
 #include "wire/buf.h"
 #include "wire/http_impl.h"
+#include "wire/ws_mask.h"
 
 enum {
 	SERVED_READ = 16 * 1024,
-	SERVED_LIMIT_US = 5 * 1000 * 1000,
-	SERVED_TURNS = 8, /* to accept, read a head and a body, and answer */
+	SERVED_LIMIT_US = 30 * 1000 * 1000,
+	SERVED_FROM = 0x7F010000, /* 127.1.0.0 */
+	SERVED_TURNS = 8,         /* to accept, read a head and a body, and answer */
 };
 
 struct served {
@@ -42,6 +44,7 @@ struct served {
 	struct loop_watch *other; /* end of the connection, or NULL */
 	int fd;                   /* that end's */
 	struct buf answer;        /* all that came there */
+	unsigned connections;     /* so far */
 };
 
 static inline void served_open_routes(struct served *self)
@@ -74,6 +77,7 @@ static inline void served_open(struct served *self)
 	for (int i = 0; i < 32; i++)
 		self->config.proxy_secret[i] |= (char)0x80;
 	MUST(loop_create(&self->loop, SERVED_READ, &err) == 0);
+	MUST(ws_mask_check(self->loop, &err) == 0);
 	self->server = server_create(&self->config, self->loop);
 	self->place.config = &self->config;
 	self->workspaces = workspaces_create(&self->place);
@@ -128,11 +132,16 @@ static inline void served_connect(struct served *self)
 	struct sockaddr_in to = {.sin_family = AF_INET,
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				 .sin_port = htons((uint16_t)http_port(self->http))};
+	/* An address of its own: one has no ports for so many in a minute. */
+	struct sockaddr_in from = {
+	    .sin_family = AF_INET,
+	    .sin_addr.s_addr = htonl(SERVED_FROM + self->connections++ % 65536)};
 	struct err err;
 
 	buf_finish(&self->answer);
 	self->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	MUST(self->fd >= 0);
+	MUST(bind(self->fd, (struct sockaddr *)&from, sizeof from) == 0);
 	MUST(connect(self->fd, (struct sockaddr *)&to, sizeof to) == 0);
 	MUST(loop_watch(self->loop, self->fd, served_on_readable, self, &self->other,
 			&err) == 0);
