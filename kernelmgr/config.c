@@ -69,6 +69,10 @@ static const struct opt options[] = {
      .help = "Pictures returned by one call; 0 for models that cannot see."},
     {"max-image-side", OPT_INT, AT(max_image_side), 16, 8192, .fallback = "1280",
      .help = "Pixels of a returned picture's longer side; files stay full size."},
+    {"structure", OPT_CHOICE, AT(structure), .choices = "auto|always|never",
+     .fallback = "auto",
+     .help = "Whether results are given as one object (structuredContent), too: but "
+	     "for clients that show a model nothing else then; always; never."},
     {"state-summary", OPT_SWITCH, AT(state_summary), 0, 1, .fallback = "1",
      .help = "End each result with the --- state --- footer."},
     {"persist-namespace", OPT_SWITCH, AT(persist), 0, 1, .fallback = "1",

@@ -25,6 +25,7 @@ struct config {
 	int64_t result_limit;    /* bytes of one whole answer */
 	int64_t max_images;      /* 0: none */
 	int64_t max_image_side;  /* pixels */
+	int64_t structure;       /* enum structure */
 	int64_t state_summary;   /* 0 or 1 */
 	int64_t persist;         /* 0 or 1 */
 	int64_t durability;      /* enum durability */
@@ -67,6 +68,10 @@ enum { CONFIG_AUTO = -1 }; /* a number that is left to the program */
 
 /* When a cell's namespace is on disk: some time after the reply, before it, never. */
 enum durability { DURABILITY_IDLE, DURABILITY_ALWAYS, DURABILITY_OFF };
+
+/* Whether results have a structure besides their text: but for clients that hide the
+ * text behind it; for all; for none. */
+enum structure { STRUCTURE_AUTO, STRUCTURE_ALWAYS, STRUCTURE_NEVER };
 
 /* When a saved state is tried by loading it. */
 enum verify { VERIFY_IDLE, VERIFY_ALWAYS, VERIFY_OFF };

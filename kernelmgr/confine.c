@@ -254,6 +254,7 @@ static int enter_filters(const struct plan *plan)
 	    !plan->all_modes) /* there it gives nobody more than its maker has */
 		enter(FILTER(set_id));
 	enter(plan->tier == 'N'    ? FILTER(private)
+	      : plan->all_modes    ? FILTER(copying)
 	      : !plan->no_internet ? FILTER(shared)
 	      : plan->port         ? FILTER(proxied)
 				   : FILTER(offline));

@@ -4,9 +4,10 @@
  * runs while the program is built.  LIST has the names of the calls that are allowed.
  *
  * What is not named is answered ENOSYS, so that a call nobody thought of looks like an
- * older Linux.  Four filters: "private" behind namespaces; "shared" without them, where
+ * older Linux.  Five filters: "private" behind namespaces; "shared" without them, where
  * watching files must be refused too; "proxied" like shared, with no internet sockets
- * but TCP, whose ports Landlock rules; "offline" like shared, with no internet sockets.
+ * but TCP, whose ports Landlock rules; "offline" like shared, with no internet sockets;
+ * "copying" like offline, for cp, which opens the directory it copies to by O_PATH.
  * More hold on top of one of these and refuse single uses of what it allows: "never",
  * "set_id" where files are the daemon's on the disk, and "guarded", which leaves
  * connect() to the supervisor (guard.h).
@@ -44,7 +45,7 @@ enum internet { ALL, TCP_ONLY, NONE };
 
 struct filter {
 	const char *name;
-	bool shared;
+	bool shared, paths;
 	enum internet internet;
 };
 
@@ -295,7 +296,7 @@ static void add_clone(void)
 
 /* Without namespaces these would reach what Landlock does not keep: attributes of files
  * whose path is known, and foreign processes. */
-static void add_shared(void)
+static void add_shared(const struct filter *filter)
 {
 	static const char *const attributes[] = {
 	    "getxattr",  "lgetxattr",  "setxattr",    "lsetxattr",
@@ -310,7 +311,8 @@ static void add_shared(void)
 	RULE(yes, "getsid", SCMP_A0(SCMP_CMP_EQ, 0));
 	RULE(no, "getsid", SCMP_A0(SCMP_CMP_NE, 0));
 	RULE(yes, "openat", SCMP_A2(SCMP_CMP_MASKED_EQ, O_PATH, 0));
-	RULE(no, "openat", SCMP_A2(SCMP_CMP_MASKED_EQ, O_PATH, O_PATH));
+	RULE(filter->paths ? yes : no, "openat",
+	     SCMP_A2(SCMP_CMP_MASKED_EQ, O_PATH, O_PATH));
 	RULE(yes, "open", SCMP_A1(SCMP_CMP_MASKED_EQ, O_PATH, 0));
 	RULE(no, "open", SCMP_A1(SCMP_CMP_MASKED_EQ, O_PATH, O_PATH));
 }
@@ -405,10 +407,12 @@ static void print(const char *filter, FILE *out)
 
 int main(int argc, char **argv)
 {
-	static const struct filter filters[] = {{"private", false, ALL},
-						{"shared", true, ALL},
-						{"proxied", true, TCP_ONLY},
-						{"offline", true, NONE}};
+	static const struct filter filters[] = {
+	    {"private", .internet = ALL},
+	    {"shared", .shared = true, .internet = ALL},
+	    {"proxied", .shared = true, .internet = TCP_ONLY},
+	    {"offline", .shared = true, .internet = NONE},
+	    {"copying", .shared = true, .paths = true, .internet = NONE}};
 	FILE *list = argc > 1 ? fopen(argv[1], "r") : NULL;
 
 	FILE *out = argc > 2 ? fopen(argv[2], "w") : NULL;
@@ -427,7 +431,7 @@ int main(int argc, char **argv)
 		add_nodes();
 		add_clone();
 		if (filters[i].shared)
-			add_shared();
+			add_shared(&filters[i]);
 		print(filters[i].name, out);
 	}
 	begin(SCMP_ACT_ALLOW);

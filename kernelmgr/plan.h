@@ -5,7 +5,8 @@
  *   tier N|U|L|0       which walls (SECURITY.md has the tiers)
  *   become UID GID     whom the kernel runs as; without: the daemon's own ids,
  *   appear UID GID     which look like these in it (tier N)
- *   modes all          it may set the bits of set-id programs: it only copies
+ *   modes all          it only copies: it may set the bits of set-id programs, and has
+ *                      the filter of system calls that cp needs
  *   net own|none       a network of its own (tier N); no internet sockets (U, L)
  *   guard connect      it connects through the supervisor (guard.h; U, L)
  *   port N             the one TCP port that may be connected to (U, L with net none)

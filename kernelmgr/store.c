@@ -18,11 +18,11 @@
 #include "wire/json.h"
 #include "wire/log.h"
 #include "wire/mem.h"
+#include "wire/sender.h"
 
 enum {
 	ANSWER_MAX = 16 << 20, /* bytes of one answer */
 	READ_BYTES = 64 * 1024,
-	SEND_US = 2000, /* before a job that found the socket full is sent again */
 };
 
 struct job {
@@ -37,11 +37,12 @@ struct store {
 	struct child *helper; /* NULL: none runs */
 	struct loop_watch *watch;
 	int socket; /* borrowed from watch */
-	struct buf in, out;
+	struct buf in;
+	struct sender out;
 	uid_t owner;             /* user id of the helper; 0 the daemon's */
 	bool resting;            /* ends its helper with the last answer */
 	STAILQ_HEAD(, job) jobs; /* job::link; sent or in out, oldest first */
-	struct loop_timer sending;
+	struct loop_timer failing;
 };
 
 int store_create(struct store **out, const struct store_place *place,
@@ -62,11 +63,11 @@ int store_create(struct store **out, const struct store_place *place,
 
 static void end_helper(struct store *self)
 {
-	loop_timer_stop(&self->sending);
+	loop_timer_stop(&self->failing);
+	sender_close(&self->out);
 	loop_unwatch(&self->watch); /* it ends with its socket */
 	child_forget(&self->helper);
 	buf_finish(&self->in);
-	buf_finish(&self->out);
 }
 
 void store_destroy(struct store **self)
@@ -169,8 +170,10 @@ static void on_readable(void *arg)
 			   MSG_DONTWAIT);
 
 	if (len <= 0) {
-		if (len == 0 || (errno != EAGAIN && errno != EINTR))
+		if (len == 0 || (errno != EAGAIN && errno != EINTR)) {
+			sender_close(&self->out);
 			loop_unwatch(&self->watch); /* its pidfd tells the rest */
+		}
 		return;
 	}
 	self->in.size += (size_t)len;
@@ -182,27 +185,6 @@ static void on_readable(void *arg)
 
 /* ---- jobs ---- */
 
-static void send_jobs(void *arg)
-{
-	struct store *self = arg;
-
-	while (self->out.size && self->watch) {
-		ssize_t len = send(self->socket, self->out.data, self->out.size,
-				   MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len < 0 && errno != EAGAIN)
-			return; /* its end is on the way */
-		if (len < 0) {
-			loop_timer_start(self->place->loop, &self->sending, SEND_US,
-					 send_jobs, self);
-			return;
-		}
-		buf_drop(&self->out, (size_t)len);
-	}
-}
-
 static void queue(struct store *self, json_t *text, store_done_fn *done, void *arg)
 {
 	owned(free_text) char *json = json_dumps(text, JSON_COMPACT);
@@ -211,7 +193,7 @@ static void queue(struct store *self, json_t *text, store_done_fn *done, void *a
 	job->done = done;
 	job->arg = arg;
 	STAILQ_INSERT_TAIL(&self->jobs, job, link);
-	buf_printf(&self->out, "%s\n", json ? json : "{}");
+	buf_printf(&self->out.unsent, "%s\n", json ? json : "{}");
 	json_decref(text);
 }
 
@@ -253,6 +235,7 @@ static int start_helper(struct store *self, struct err *err)
 	if (loop_watch(self->place->loop, ends[0], on_readable, self, &self->watch,
 		       err) < 0)
 		return -1;
+	sender_open(&self->out, self->place->loop, ends[0]);
 	if (null < 0)
 		return err_set(err, ERR_SYSTEM, "open /dev/null");
 	const int fds[] = {theirs, null, STDERR_FILENO};
@@ -289,13 +272,13 @@ void store_ask(struct store *self, json_t *job, store_done_fn *done, void *arg)
 		log_error(self->workspace, "store: %s", err.msg);
 		end_helper(self);
 		queue(self, job, done, arg);
-		buf_finish(&self->out);
-		loop_timer_start(self->place->loop, &self->sending, 1, fail_later,
+		sender_close(&self->out);
+		loop_timer_start(self->place->loop, &self->failing, 1, fail_later,
 				 self);
 		return;
 	}
 	queue(self, job, done, arg);
-	send_jobs(self);
+	sender_push(&self->out);
 }
 
 void store_forget(struct store *self, const void *arg)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernelmgr/tokens.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernelmgr/workspaces.h"
+#include "kernelmgr/users.h"
 #include "wire/buf.h"
 #include "wire/log.h"
 #include "wire/mem.h"
@@ -88,19 +89,6 @@ static int read_text(const char *path, struct buf *out, struct err *err)
 	}
 }
 
-static int check_user(const char *user, struct err *err)
-{
-	if (!workspace_name_is_good(user))
-		return err_set(err, ERR_CONFIG,
-			       "a user's name has 1 to 64 of A-Z a-z 0-9 . _ - and "
-			       "does not start with a dot");
-	if (strcmp(user, "default") == 0)
-		return err_set(err, ERR_CONFIG,
-			       "'default' is the workspace of those without a name; "
-			       "choose another");
-	return 0;
-}
-
 static int read_hash(const char *text, unsigned char out[TOKEN_HASH_SIZE])
 {
 	size_t len;
@@ -122,7 +110,7 @@ static int read_line(char *line, struct token *out, struct err *err)
 	if (!*rest)
 		return 0;
 	char *user = strsep(&rest, blanks);
-	if (check_user(user, err) < 0)
+	if (users_check_name(user, err) < 0)
 		return -1;
 	char *hash = rest ? rest + strspn(rest, blanks) : user + strlen(user);
 	size_t len = strcspn(hash, blanks);
@@ -306,7 +294,7 @@ int tokens_make(const struct config *config, const char *user, struct err *err)
 	char hex[2 * TOKEN_HASH_SIZE + 1], line[PASS_USER_SIZE + sizeof hex];
 	const char *path = config->tokens_file;
 
-	if (check_user(user, err) < 0)
+	if (users_check_name(user, err) < 0)
 		return -1;
 	randombytes_buf(bytes, sizeof bytes);
 	sodium_bin2base64(token + strlen(TOKEN_PREFIX),

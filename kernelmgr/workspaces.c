@@ -8,6 +8,7 @@
 
 #include "kernelmgr/branches.h"
 #include "kernelmgr/proof.h"
+#include "kernelmgr/users.h"
 #include "kernelmgr/viewer.h"
 #include "wire/mem.h"
 
@@ -41,16 +42,6 @@ void workspaces_destroy(struct workspaces **self)
 	free(dead);
 }
 
-bool workspace_name_is_good(const char *name)
-{
-	static const char good[] = "abcdefghijklmnopqrstuvwxyz"
-				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-	size_t len = strlen(name);
-
-	return len >= 1 && len <= USER_NAME_MAX && name[0] != '.' &&
-	       strspn(name, good) == len;
-}
-
 static struct workspace *find(const struct workspaces *self, const char *name)
 {
 	for (size_t i = 0; i < self->count; i++)
@@ -64,11 +55,9 @@ bool workspaces_has(const struct workspaces *self, const char *name)
 	return find(self, name) != NULL;
 }
 
-static int find_or_make(struct workspaces *self, const char *name, const char *dir,
-			struct workspace **out, struct err *err)
+static int make(struct workspaces *self, const char *name, const char *dir,
+		struct workspace **out, struct err *err)
 {
-	if ((*out = find(self, name)))
-		return 0;
 	if (self->count == WORKSPACES_MAX)
 		return err_set(err, ERR_LIMIT,
 			       "there are %d workspaces already; no new one can be "
@@ -108,6 +97,8 @@ static int check_secret(const struct config *config, const struct claim *secret,
 static int check_user(const struct config *config, const struct claim *user,
 		      struct err *err)
 {
+	struct err why;
+
 	if (user->state == CLAIM_ABSENT)
 		return err_set(err, ERR_REQUEST,
 			       "the request has no header %s, which names the user "
@@ -125,23 +116,43 @@ static int check_user(const struct config *config, const struct claim *user,
 		    "the header %s is '%.*s': the client did not fill in its "
 		    "placeholder",
 		    config->user_header, SHOWN, user->value);
-	if (!workspace_name_is_good(user->value))
-		return err_set(err, ERR_REQUEST,
-			       "the header %s is '%.*s'; a user's name has 1 to 64 of "
-			       "A-Z a-z 0-9 . _ - and does not start with a dot",
-			       config->user_header, SHOWN, user->value);
+	if (users_check_name(user->value, &why) < 0)
+		return err_set(err, ERR_REQUEST, "the header %s is '%.*s'; %s",
+			       config->user_header, SHOWN, user->value, why.msg);
 	return 0;
 }
 
-static int find_users(struct workspaces *self, const char *name, struct workspace **out,
-		      struct err *err)
+static int find_all(struct workspaces *self, struct workspace **out, struct err *err)
 {
 	char dir[PATH_MAX];
 
-	if (snprintf(dir, sizeof dir, "%s/users/%s", self->place->config->workdir,
-		     name) >= (int)sizeof dir)
-		return err_set(err, ERR_CONFIG, "VIVARIUM_WORKDIR is too long");
-	return find_or_make(self, name, dir, out, err);
+	if ((*out = find(self, USERS_ALL)))
+		return 0;
+	if (users_find_all(dir, self->place->config, err) < 0)
+		return -1;
+	return make(self, USERS_ALL, dir, out, err);
+}
+
+/* Not inside the workspace of all, which sees the whole work directory if nobody had a
+ * name when it was opened. */
+static int find_user(struct workspaces *self, const char *name, struct workspace **out,
+		     struct err *err)
+{
+	const struct config *config = self->place->config;
+	const struct workspace *all = find(self, USERS_ALL);
+	char dir[PATH_MAX];
+
+	if ((*out = find(self, name)))
+		return 0;
+	if (all && strcmp(workspace_dir(all), config->workdir) == 0)
+		return err_set(err, ERR_CONFIG,
+			       "here the whole work directory is the workspace of "
+			       "those without a name, and is in use; for %.20s choose "
+			       "another (--workdir), or leave VIVARIUM_USER out",
+			       name);
+	if (users_find(dir, config, name, err) < 0)
+		return -1;
+	return make(self, name, dir, out, err);
 }
 
 int workspaces_principal(struct workspaces *self, const char *named,
@@ -151,27 +162,25 @@ int workspaces_principal(struct workspaces *self, const char *named,
 	const struct config *config = self->place->config;
 
 	if (named[0])
-		return find_users(self, named, out, err);
+		return find_user(self, named, out, err);
 	if (!config->user_header[0])
-		return find_or_make(self, "default", config->workdir, out, err);
+		return find_all(self, out, err);
 	if (check_secret(config, secret, err) < 0 || check_user(config, user, err) < 0)
 		return -1;
-	return find_users(self, user->value, out, err);
+	return find_user(self, user->value, out, err);
 }
 
 int workspaces_local(struct workspaces *self, const char *name, struct workspace **out,
 		     struct err *err)
 {
+	struct err why;
+
 	if (!name[0])
-		return find_or_make(self, "default", self->place->config->workdir, out,
-				    err);
-	if (!workspace_name_is_good(name))
-		return err_set(
-		    err, ERR_CONFIG,
-		    "'%.*s' is no user's name: it has 1 to 64 of A-Z a-z 0-9 "
-		    ". _ - and does not start with a dot",
-		    SHOWN, name);
-	return find_users(self, name, out, err);
+		return find_all(self, out, err);
+	if (users_check_name(name, &why) < 0)
+		return err_set(err, ERR_CONFIG, "'%.*s' is no user's name: %s", SHOWN,
+			       name, why.msg);
+	return find_user(self, name, out, err);
 }
 
 int workspaces_branch(struct workspaces *self, struct workspace *of, const char *name,
@@ -186,8 +195,11 @@ int workspaces_branch(struct workspaces *self, struct workspace *of, const char 
 		return 0;
 	if (branch_find_place(&place, config, workspace_name(of), name, err) < 0)
 		return -1;
-	if (branch_is_there(&place))
-		return find_or_make(self, place.name, place.dir, out, err);
+	if (branch_is_there(&place)) {
+		if ((*out = find(self, place.name)))
+			return 0;
+		return make(self, place.name, place.dir, out, err);
+	}
 	branch_list(config, workspace_name(of), &names);
 	return err_set(err, ERR_ARGUMENT, "there is no branch '%s'; branches: %.120s",
 		       name, buf_str(&names));

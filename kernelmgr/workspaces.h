@@ -32,10 +32,10 @@ struct claim {
 	const char *value; /* when there is one */
 };
 
-/* The workspace that a request belongs to, made if new: users/<name> below the work
- * directory.  The name is the one of the request's token (named), and if that is "",
- * the one in the user header; without such a header configured it is "default", in the
- * work directory itself.  Fails in words that name the header and what to do. */
+/* The workspace that a request belongs to, made if new; users.h says where it lies. The
+ * name is the one of the request's token (named), and if that is "", the one in the
+ * user header; without such a header configured it is the workspace of all.  Fails in
+ * words that name the header and what to do. */
 int workspaces_principal(struct workspaces *self, const char *named,
 			 const struct claim *user, const struct claim *secret,
 			 struct workspace **out, struct err *err) must_check;
@@ -49,8 +49,6 @@ int workspaces_branch(struct workspaces *self, struct workspace *of, const char 
 		      struct workspace **out, struct err *err) must_check;
 /* True if a workspace of this name is open. */
 bool workspaces_has(const struct workspaces *self, const char *name);
-/* True for [A-Za-z0-9._-]{1,64} that does not start with a dot. */
-bool workspace_name_is_good(const char *name);
 
 /* For the way out: see workspace.h. */
 void workspaces_drain(struct workspaces *self);

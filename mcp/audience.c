@@ -92,6 +92,8 @@ static json_t *read_filter(const struct listen_start *start, struct err *err)
 	take_flag(out, start->filter, "resourcesListChanged", true);
 	if (take_uris(out, start->filter, err) < 0)
 		return NULL;
+	if (start->tasks)
+		json_object_set(out, "taskIds", start->tasks);
 	return json_incref(out);
 }
 
@@ -194,12 +196,13 @@ static void tell_sessions_of(struct audience *self, const struct workspace *work
 	wishes_each(&self->wishes, workspace, uri, tell_session, &telling);
 }
 
-static bool wants_uri(const struct listen *self, const json_t *uri)
+/* Whether that text is in the list of the filter. */
+static bool wants(const struct listen *self, const char *list, const json_t *text)
 {
-	const json_t *uris = json_object_get(self->filter, "resourceSubscriptions");
+	const json_t *all = json_object_get(self->filter, list);
 
-	for (size_t i = 0; i < json_array_size(uris); i++)
-		if (json_equal(json_array_get(uris, i), uri))
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (json_equal(json_array_get(all, i), text))
 			return true;
 	return false;
 }
@@ -214,7 +217,7 @@ static void tell_updated(struct audience *self, const struct workspace *workspac
 	tell_sessions_of(self, workspace, json_string_value(uri), message);
 	TAILQ_FOREACH(listen, &self->listens, link)
 	if (wishes_is_of(workspace, workspace_name(listen->workspace)) &&
-	    wants_uri(listen, uri))
+	    wants(listen, "resourceSubscriptions", uri))
 		tell(listen, method, json_pack("{sO}", "uri", uri), false);
 }
 
@@ -247,6 +250,23 @@ void audience_files(struct audience *self, const struct workspace *workspace,
 		tell_updated(self, workspace, json_array_get(uris, i));
 	if (list)
 		tell_list(self, "resources", "resourcesListChanged", workspace);
+}
+
+void audience_task(struct audience *self, const struct workspace *workspace,
+		   json_t *task)
+{
+	json_t *id = json_object_get(task, "taskId");
+	struct listen *listen, *next;
+
+	for (listen = TAILQ_FIRST(&self->listens); listen; listen = next) {
+		next = TAILQ_NEXT(listen, link);
+		if (listen->workspace != workspace || !wants(listen, "taskIds", id))
+			continue;
+		/* who misses one would wait for ever: he is to ask again */
+		if (!tell(listen, "notifications/tasks", json_copy(task), false))
+			end(self, listen);
+	}
+	json_decref(task);
 }
 
 void audience_list(struct audience *self, const char *what)

@@ -53,6 +53,7 @@ void audience_finish(struct audience *self);
 struct listen_start {
 	const struct server_context *context; /* borrowed */
 	json_t *id, *filter; /* borrowed; filter: params.notifications */
+	json_t *tasks;       /* borrowed: ids of the user's own, or NULL */
 	bool lists_change;   /* those of tools and prompts */
 	/* What is put on a result before it goes out. */
 	json_t *(*dress)(json_t *result, enum mcp_revision revision);
@@ -72,6 +73,9 @@ void audience_close(struct audience *self);
 /* uris: an array of those that were changed, borrowed; list: some came or went. */
 void audience_files(struct audience *self, const struct workspace *workspace,
 		    const json_t *uris, bool list);
+/* What is known of a task (a DetailedTask, consumed) of this user is another. */
+void audience_task(struct audience *self, const struct workspace *workspace,
+		   json_t *task);
 /* The list of "tools" or "prompts" is another. */
 void audience_list(struct audience *self, const char *what);
 

@@ -202,7 +202,8 @@ static void ask_server(struct channel *self, struct batch *batch, const struct r
 	struct server_context context = {
 	    .revision = revision,
 	    .session = revision >= MCP_STATELESS ? 0 : self->number,
-	    .client = client_abilities(json_object_get(self->hello, "capabilities")),
+	    .client = client_bits(json_object_get(self->hello, "capabilities"),
+				  json_object_get(self->hello, "clientInfo")),
 	    .outlet = {.send = on_outlet, .arg = ask},
 	    .workspaces = self->channels->workspaces};
 

@@ -4,17 +4,10 @@
 
 #include <string.h>
 
-#include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/mem.h"
 
 /* ---- questions ---- */
-
-/* One as the suite wants it: of whom, by which name, and its params. */
-struct question {
-	enum ask_kind kind;
-	const char *name, *params;
-};
 
 #define NAME_SCHEMA                                                                    \
 	"\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"name\":{\"type\":" \
@@ -26,25 +19,24 @@ struct question {
 	"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"" \
 	"" words "\"}}],\"maxTokens\":100}"
 
-static const struct question user_name = {
+const struct fixture_question fixture_user_name = {
     ASK_USER, "user_name", "{\"message\":\"What is your name?\"," NAME_SCHEMA "}"};
-static const struct question capital = {ASK_MODEL, "capital_question",
-					PROMPT("What is the capital of France?")};
-static const struct question roots = {ASK_ROOTS, "client_roots", "{}"};
-static const struct question greeting = {ASK_MODEL, "greeting",
-					 PROMPT("Generate a greeting")};
-static const struct question confirm = {
+static const struct fixture_question capital = {
+    ASK_MODEL, "capital_question", PROMPT("What is the capital of France?")};
+static const struct fixture_question roots = {ASK_ROOTS, "client_roots", "{}"};
+static const struct fixture_question greeting = {ASK_MODEL, "greeting",
+						 PROMPT("Generate a greeting")};
+static const struct fixture_question confirm = {
     ASK_USER, "confirm", "{\"message\":\"Please confirm\"," OK_SCHEMA "}"};
-static const struct question step1 = {
+static const struct fixture_question step1 = {
     ASK_USER, "step1", "{\"message\":\"Step 1: What is your name?\"," NAME_SCHEMA "}"};
-static const struct question step2 = {
+static const struct fixture_question step2 = {
     ASK_USER, "step2",
     "{\"message\":\"Step 2: What is your favorite color?\",\"requestedSchema\":{"
     "\"type\":\"object\",\"properties\":{\"color\":{\"type\":\"string\"}},\"required\":"
     "[\"color\"]}}"};
 
-/* The answer if it is one of this question; else puts the question. */
-static json_t *answer_of(struct tool_call *self, const struct question *question)
+json_t *fixture_answer(struct tool_call *self, const struct fixture_question *question)
 {
 	json_auto_t *params = json_loads(question->params, 0, NULL);
 	json_t *answer = asks_answer(&self->asks, question->kind, question->name);
@@ -59,7 +51,7 @@ static json_t *answer_of(struct tool_call *self, const struct question *question
 	return answer;
 }
 
-static void finish_with(struct tool_call *self, const char *words, const json_t *value)
+void fixture_finish(struct tool_call *self, const char *words, const json_t *value)
 {
 	owned(buf_finish) struct buf text = {0};
 	owned(free_text) char *shown =
@@ -69,32 +61,36 @@ static void finish_with(struct tool_call *self, const char *words, const json_t 
 	tool_finish(self, tool_result(self, text.data, text.size, NULL));
 }
 
-/* True if the client can be asked this; else the call is refused. */
-static bool require(struct tool_call *self, enum ask_kind kind)
+void fixture_refuse(struct tool_call *self, struct rpc_refusal *refusal)
+{
+	if (self->revision >= MCP_STATELESS) {
+		tool_refuse(self, refusal);
+		return;
+	}
+	json_decref(refusal->data);
+	tool_fail(self, &refusal->err);
+}
+
+bool fixture_can_ask(struct tool_call *self, enum ask_kind kind)
 {
 	struct rpc_refusal refusal = {0};
 
 	if (asks_can(&self->asks, kind))
 		return true;
 	asks_refuse(kind, &refusal);
-	if (self->revision >= MCP_STATELESS) {
-		tool_refuse(self, &refusal);
-		return false;
-	}
-	json_decref(refusal.data);
-	tool_fail(self, &refusal.err);
+	fixture_refuse(self, &refusal);
 	return false;
 }
 
 /* Asks one thing and tells the answer. */
-static void run_one(struct tool_call *self, const struct question *question,
+static void run_one(struct tool_call *self, const struct fixture_question *question,
 		    const char *words)
 {
-	if (!require(self, question->kind))
+	if (!fixture_can_ask(self, question->kind))
 		return;
-	const json_t *answer = answer_of(self, question);
+	const json_t *answer = fixture_answer(self, question);
 	if (answer)
-		finish_with(self, words, answer);
+		fixture_finish(self, words, answer);
 	else
 		tool_ask(self, NULL);
 }
@@ -103,12 +99,13 @@ static void run_one(struct tool_call *self, const struct question *question,
 
 static void run_sampling(struct tool_call *self, const struct arg_value *args)
 {
-	if (!require(self, ASK_MODEL))
+	if (!fixture_can_ask(self, ASK_MODEL))
 		return;
 	const json_t *answer = asks_answer(&self->asks, ASK_MODEL, "sample");
 	const json_t *content = json_object_get(answer, "content");
 	if (answer) {
-		finish_with(self, "LLM response: ", json_object_get(content, "text"));
+		fixture_finish(self,
+			       "LLM response: ", json_object_get(content, "text"));
 		return;
 	}
 	asks_want(&self->asks, ASK_MODEL, "sample",
@@ -122,11 +119,11 @@ static void run_sampling(struct tool_call *self, const struct arg_value *args)
 static void ask_form(struct tool_call *self, const char *message, const char *schema,
 		     const char *words)
 {
-	if (!require(self, ASK_USER))
+	if (!fixture_can_ask(self, ASK_USER))
 		return;
 	const json_t *answer = asks_answer(&self->asks, ASK_USER, "form");
 	if (answer) {
-		finish_with(self, words, answer);
+		fixture_finish(self, words, answer);
 		return;
 	}
 	asks_want(&self->asks, ASK_USER, "form",
@@ -187,7 +184,7 @@ static void run_enums(struct tool_call *self, const struct arg_value *args)
 static void run_user_name(struct tool_call *self, const struct arg_value *args)
 {
 	(void)args;
-	run_one(self, &user_name, "Hello, ");
+	run_one(self, &fixture_user_name, "Hello, ");
 }
 
 static void run_capital(struct tool_call *self, const struct arg_value *args)
@@ -206,10 +203,10 @@ static void run_roots(struct tool_call *self, const struct arg_value *args)
 static void run_state(struct tool_call *self, const struct arg_value *args)
 {
 	(void)args;
-	if (!require(self, ASK_USER))
+	if (!fixture_can_ask(self, ASK_USER))
 		return;
-	if (answer_of(self, &confirm) && self->asks.state) {
-		finish_with(self, "state-ok: ", self->asks.state);
+	if (fixture_answer(self, &confirm) && self->asks.state) {
+		fixture_finish(self, "state-ok: ", self->asks.state);
 		return;
 	}
 	if (!json_object_size(self->asks.wanted))
@@ -220,17 +217,18 @@ static void run_state(struct tool_call *self, const struct arg_value *args)
 
 static void run_multiple(struct tool_call *self, const struct arg_value *args)
 {
-	static const struct question *const all[] = {&user_name, &greeting, &roots};
+	static const struct fixture_question *const all[] = {&fixture_user_name,
+							     &greeting, &roots};
 	size_t answers = 0;
 
 	(void)args;
 	for (size_t i = 0; i < COUNT_OF(all); i++)
-		if (!require(self, all[i]->kind))
+		if (!fixture_can_ask(self, all[i]->kind))
 			return;
 	for (size_t i = 0; i < COUNT_OF(all); i++)
-		answers += answer_of(self, all[i]) != NULL;
+		answers += fixture_answer(self, all[i]) != NULL;
 	if (answers == COUNT_OF(all))
-		finish_with(self, "All three came: ", self->asks.answers);
+		fixture_finish(self, "All three came: ", self->asks.answers);
 	else
 		tool_ask(self, json_integer((json_int_t)answers));
 }
@@ -241,34 +239,36 @@ static void run_rounds(struct tool_call *self, const struct arg_value *args)
 	json_t *name = json_object_get(self->asks.state, "name"), *answer;
 
 	(void)args;
-	if (!require(self, ASK_USER))
+	if (!fixture_can_ask(self, ASK_USER))
 		return;
-	if (!name && !(answer = answer_of(self, &step1))) {
+	if (!name && !(answer = fixture_answer(self, &step1))) {
 		tool_ask(self, json_pack("{si}", "round", 1));
 		return;
 	}
 	if (!name)
 		name = json_object_get(json_object_get(answer, "content"), "name");
-	answer = answer_of(self, &step2);
+	answer = fixture_answer(self, &step2);
 	if (answer)
-		finish_with(self,
-			    "Name and color: ", json_object_get(answer, "content"));
+		fixture_finish(self,
+			       "Name and color: ", json_object_get(answer, "content"));
 	else
 		tool_ask(self, json_pack("{sO}", "name", name));
 }
 
 static void run_capabilities(struct tool_call *self, const struct arg_value *args)
 {
-	static const struct question *const all[] = {&user_name, &greeting, &roots};
+	static const struct fixture_question *const all[] = {&fixture_user_name,
+							     &greeting, &roots};
 
 	(void)args;
 	for (size_t i = 0; i < COUNT_OF(all); i++)
 		if (asks_can(&self->asks, all[i]->kind))
-			(void)answer_of(self, all[i]);
+			(void)fixture_answer(self, all[i]);
 	if (self->asks.wanted)
 		tool_ask(self, NULL);
 	else
-		finish_with(self, "All that you can answer came: ", self->asks.answers);
+		fixture_finish(self,
+			       "All that you can answer came: ", self->asks.answers);
 }
 
 #define ASKS(word, what, how, ...)                                                     \

@@ -2,16 +2,8 @@
 /* The fixtures that say something while they run. */
 #include "mcp/conformance_impl.h"
 
-#include <string.h>
-
 #include "mcp/server.h"
-#include "mcp/tools.h"
 #include "wire/mem.h"
-
-static void finish_with(struct tool_call *self, const char *words)
-{
-	tool_finish(self, tool_result(self, words, strlen(words), NULL));
-}
 
 static void run_logging(struct tool_call *self, const struct arg_value *args)
 {
@@ -22,7 +14,7 @@ static void run_logging(struct tool_call *self, const struct arg_value *args)
 	(void)args;
 	for (size_t i = 0; i < COUNT_OF(lines); i++)
 		outlet_log(self->context, "info", "conformance", json_string(lines[i]));
-	finish_with(self, "Logged three lines.");
+	fixture_finish(self, "Logged three lines.", NULL);
 }
 
 static void run_progress(struct tool_call *self, const struct arg_value *args)
@@ -30,7 +22,7 @@ static void run_progress(struct tool_call *self, const struct arg_value *args)
 	(void)args;
 	for (int done = 0; done <= 100; done += 50)
 		outlet_progress(self->context, done, 100, NULL);
-	finish_with(self, "All 100 are done.");
+	fixture_finish(self, "All 100 are done.", NULL);
 }
 
 /* The answer is kept for who comes back with Last-Event-ID. */
@@ -38,21 +30,21 @@ static void run_reconnection(struct tool_call *self, const struct arg_value *arg
 {
 	(void)args;
 	outlet_disconnect(&self->context->outlet);
-	finish_with(self, "The connection was closed before this was said.");
+	fixture_finish(self, "The connection was closed before this was said.", NULL);
 }
 
 static void run_tool_change(struct tool_call *self, const struct arg_value *args)
 {
 	(void)args;
 	server_list_changed(self->context->server, "tools");
-	finish_with(self, "Said that the list of tools has changed.");
+	fixture_finish(self, "Said that the list of tools has changed.", NULL);
 }
 
 static void run_prompt_change(struct tool_call *self, const struct arg_value *args)
 {
 	(void)args;
 	server_list_changed(self->context->server, "prompts");
-	finish_with(self, "Said that the list of prompts has changed.");
+	fixture_finish(self, "Said that the list of prompts has changed.", NULL);
 }
 
 #define LIVE(word, what, how)                                                          \

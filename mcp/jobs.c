@@ -97,6 +97,39 @@ void job_unwait(struct job_waiter *waiter)
 	loop_timer_stop(&waiter->timer);
 }
 
+/* ---- what is known of a task ---- */
+
+static void tell(struct job *self)
+{
+	struct jobs *jobs = self->jobs;
+
+	self->updated = time(NULL);
+	if (self->ticket[0] && jobs->changed)
+		jobs->changed(self, jobs->changed_arg);
+}
+
+static void on_unanswered(void *arg)
+{
+	struct job *self = arg;
+	struct err err;
+
+	err_set(&err, ERR_ARGUMENT, "nobody answered what was asked within %d s",
+		ASKS_STATE_S);
+	tool_fail(&self->tool, &err);
+}
+
+static void on_input_changed(void *arg)
+{
+	struct job *self = arg;
+
+	if (self->tool.outstanding)
+		loop_timer_start(self->jobs->loop, &self->timer,
+				 (int64_t)ASKS_STATE_S * 1000000, on_unanswered, self);
+	else
+		loop_timer_stop(&self->timer);
+	tell(self);
+}
+
 /* ---- results that are kept ---- */
 
 static size_t kept_of(const struct jobs *self, const struct workspace *home,
@@ -150,12 +183,12 @@ static void keep(struct job *self)
 	size_t bytes;
 
 	self->over = true;
-	self->updated = time(NULL);
 	self->bytes = json_dumpb(self->result ? self->result : self->error, NULL, 0,
 				 JSON_COMPACT);
 	jobs->bytes += self->bytes;
 	loop_timer_start(jobs->loop, &self->timer,
 			 jobs->config->replay_keep_s * 1000000, on_kept_enough, self);
+	tell(self);
 	while (!LIST_EMPTY(&self->waiters))
 		wake(LIST_FIRST(&self->waiters));
 	if (kept_of(jobs, home, &bytes, &oldest) > JOBS_KEPT_MAX)
@@ -180,7 +213,7 @@ static void part(struct job *self)
 	self->answer = NULL;
 	self->arg = NULL;
 	/* Whoever fetches it may want all that there is. */
-	self->tool.revision = MCP_REVISION_COUNT - 1;
+	self->tool.structure = true;
 }
 
 /* ---- answers ---- */
@@ -214,22 +247,69 @@ static void on_refused(struct rpc_refusal *refusal, void *arg)
 	job_destroy(self);
 }
 
-/* Answers with what there is. */
-static void on_patience_over(void *arg)
+static bool knows_tasks(const struct job *self)
 {
-	struct job *self = arg;
+	return self->context.revision >= MCP_STATELESS &&
+	       self->context.client & CLIENT_TASKS;
+}
+
+/* Answers with what there is. */
+static void answer_early(struct job *self)
+{
 	server_answer_fn *answer = self->answer;
 	void *asker = self->arg;
 	enum mcp_revision revision = self->context.revision;
+	bool task = knows_tasks(self);
 
-	if (!self->tool.call)
-		return; /* its answer is on its way */
-	bool task = revision >= MCP_STATELESS && self->context.client & CLIENT_TASKS;
 	part(self);
-	json_t *result = task ? job_task(self, false) : job_result(self, revision);
-	if (task)
+	json_t *result =
+	    task ? job_task(self, false) : job_result(self, self->context.structure);
+	if (task) {
+		self->tool.input_changed = on_input_changed;
 		json_object_set_new(result, "resultType", json_string("task"));
+	}
 	answer(rpc_result(self->id, self->jobs->dress(result, revision)), asker);
+}
+
+static void on_patience_over(void *arg)
+{
+	struct job *self = arg;
+
+	if (self->tool.call) /* else its answer is on its way */
+		answer_early(self);
+}
+
+static size_t tasks_of(const struct jobs *self, const struct workspace *home)
+{
+	const struct job *job;
+	size_t count = 0;
+
+	TAILQ_FOREACH(job, &self->all, link)
+	count += job->tool.input_changed && !job->over && job->home == home;
+	return count;
+}
+
+bool job_defer(struct tool_call *call)
+{
+	struct job *self = call->arg;
+
+	if (call->input_changed)
+		return true;
+	if (!self->answer || !self->home || !knows_tasks(self) ||
+	    tasks_of(self->jobs, self->home) >= JOBS_TASKS_MAX)
+		return false;
+	loop_timer_stop(&self->timer);
+	answer_early(self);
+	return true;
+}
+
+void jobs_refuse(struct rpc_refusal *refusal)
+{
+	refusal->code = RPC_CAPABILITY_MISSING;
+	refusal->data = json_pack("{s{s{s{}}}}", "requiredCapabilities", "extensions",
+				  SESSION_TASKS);
+	err_set(&refusal->err, ERR_REQUEST,
+		"this needs a client with the extension " SESSION_TASKS);
 }
 
 /* Whether somebody could ask for the rest. */
@@ -260,6 +340,7 @@ void job_start(struct jobs *self, const struct job_start *start, json_t *argumen
 				     .workspace = context->workspace,
 				     .home = context->workspace,
 				     .revision = context->revision,
+				     .structure = context->structure,
 				     .context = &job->context,
 				     .questions = start->questions,
 				     .live = &job->live,
@@ -396,7 +477,7 @@ static void describe(const struct job *self, struct buf *out)
 	    self->ticket);
 }
 
-json_t *job_result(const struct job *self, enum mcp_revision revision)
+json_t *job_result(const struct job *self, bool structure)
 {
 	owned(buf_finish) struct buf words = {0};
 	json_t *result;
@@ -406,11 +487,14 @@ json_t *job_result(const struct job *self, enum mcp_revision revision)
 				 json_text(self->error, "message", ""), "isError", 1);
 	if (self->result) {
 		result = json_copy(self->result);
-	} else {
+	} else if (self->tool.call && self->tool.tool->partial) {
 		describe(self, &words);
 		result = self->tool.tool->partial(&self->tool, buf_str(&words));
+	} else {
+		describe(self, &words);
+		result = tool_result(&self->tool, words.data, words.size, NULL);
 	}
-	if (revision < MCP_2025_06_18)
+	if (!structure)
 		json_object_del(result, "structuredContent");
 	return result;
 }
@@ -425,30 +509,69 @@ static json_t *time_json(time_t when)
 	return json_string(text);
 }
 
-json_t *job_task(const struct job *self, bool with_result)
+static const char *status_of(const struct job *self)
 {
-	const char *status = !self->over       ? "working"
-			     : self->error     ? "failed"
-			     : self->cancelled ? "cancelled"
-					       : "completed";
-	json_t *task = json_pack(
-	    "{ss ss so so so si}", "taskId", self->ticket, "status", status,
-	    "createdAt", time_json(self->created), "lastUpdatedAt",
-	    time_json(self->updated), "ttlMs", json_null(), "pollIntervalMs", POLL_MS);
+	if (!self->over)
+		return self->tool.outstanding ? "input_required" : "working";
+	return self->error ? "failed" : self->cancelled ? "cancelled" : "completed";
+}
 
-	if (!self->over) {
-		json_object_set_new(task, "statusMessage",
-				    json_string("The cell is running."));
+static const char *status_message(const struct job *self)
+{
+	if (self->error)
+		return json_text(self->error, "message", "");
+	if (self->tool.outstanding)
+		return "It waits for answers.";
+	return self->tool.call ? "The cell is running." : NULL;
+}
+
+/* null while it is not known. */
+static json_t *ttl_json(const struct job *self)
+{
+	time_t lived = self->updated - self->created;
+
+	return self->over
+		   ? json_integer(
+			 (json_int_t)(lived + self->jobs->config->replay_keep_s) * 1000)
+		   : json_null();
+}
+
+json_t *job_task(const struct job *self, bool whole)
+{
+	const char *message = status_message(self);
+	json_t *task = json_pack("{ss ss ss* so so so si}", "taskId", self->ticket,
+				 "status", status_of(self), "statusMessage", message,
+				 "createdAt", time_json(self->created), "lastUpdatedAt",
+				 time_json(self->updated), "ttlMs", ttl_json(self),
+				 "pollIntervalMs", POLL_MS);
+
+	if (!whole)
 		return task;
-	}
-	json_object_set_new(
-	    task, "ttlMs",
-	    json_integer((json_int_t)(self->updated - self->created +
-				      self->jobs->config->replay_keep_s) *
-			 1000));
-	if (with_result && self->error)
+	if (self->tool.outstanding)
+		json_object_set_new(task, "inputRequests",
+				    json_copy(self->tool.outstanding));
+	if (self->error)
 		json_object_set(task, "error", self->error);
-	else if (with_result && !self->cancelled)
-		json_object_set(task, "result", self->result);
+	else if (self->over && !self->cancelled)
+		json_object_set_new(
+		    task, "result",
+		    self->jobs->dress(job_result(self, self->context.structure),
+				      MCP_STATELESS));
 	return task;
+}
+
+bool job_has_news(const struct job *self)
+{
+	return self->over || self->tool.outstanding;
+}
+
+const struct workspace *job_home(const struct job *self)
+{
+	return self->home;
+}
+
+void job_answer(struct job *self, json_t *responses)
+{
+	if (!self->over)
+		tool_answer(&self->tool, responses);
 }

@@ -18,7 +18,8 @@
 #include "mcp/tools.h"
 
 enum {
-	JOBS_KEPT_MAX = 16, /* results of one user that are kept */
+	JOBS_KEPT_MAX = 16,  /* results of one user that are kept */
+	JOBS_TASKS_MAX = 16, /* tasks of one user under way, that were begun as such */
 	JOB_TICKET_SIZE = 24,
 };
 
@@ -29,6 +30,9 @@ struct jobs {              /* embed it; jobs_init() first */
 	const struct config *config;
 	/* What is put on a result before it goes out.  Consumes and returns it. */
 	json_t *(*dress)(json_t *result, enum mcp_revision revision);
+	/* What is known of a task is another.  Or NULL. */
+	void (*changed)(const struct job *job, void *arg);
+	void *changed_arg;
 	TAILQ_HEAD(job_list, job) all; /* job::link, the oldest first */
 	size_t bytes;                  /* of results that are kept */
 };
@@ -63,9 +67,16 @@ struct job *job_find(const struct jobs *self, const struct workspace *home,
 bool job_is_over(const struct job *self);
 int64_t job_begun_us(const struct job *self);
 /* Its result, or what there is so far, as a CallToolResult.  Caller owns. */
-json_t *job_result(const struct job *self, enum mcp_revision revision);
-/* As a task of the extension: with its result if that is there.  Caller owns. */
-json_t *job_task(const struct job *self, bool with_result);
+json_t *job_result(const struct job *self, bool structure);
+/* As a task of the extension: whole, as tasks/get shows it, or as it is made.  Caller
+ * owns. */
+json_t *job_task(const struct job *self, bool whole);
+/* Whether its client should look, if he has not done so yet: it is over, or asks. */
+bool job_has_news(const struct job *self);
+/* Whose it is. */
+const struct workspace *job_home(const struct job *self);
+/* Its client answers what it asks. */
+void job_answer(struct job *self, json_t *responses);
 /* Asks it to stop. */
 void job_cancel(struct job *self);
 /* What it waits for in its kernel, or NULL. */
@@ -73,6 +84,12 @@ struct call *job_call(const struct job *self);
 /* woken() comes once, when it is over or after that time, unless job_unwait() comes
  * first. */
 void job_wait(struct job *self, struct job_waiter *waiter, int64_t seconds);
+
+/* For a tool that takes long or asks while it runs: answers its request with a task, if
+ * the client knows those and has not too many under way.  False: it is none. */
+bool job_defer(struct tool_call *call);
+/* That the client does not know tasks: -32021. */
+void jobs_refuse(struct rpc_refusal *refusal);
 
 /* Appends whole lines that name the results that did not reach their client. */
 void jobs_tell_lost(struct jobs *self, const struct workspace *home, struct buf *out);

@@ -428,7 +428,7 @@ json_t *render_outcome(const struct outcome *outcome,
 	json_t *result =
 	    json_pack("{so sb}", "content", content, "isError",
 		      outcome->end != CALL_OK && outcome->end != CALL_GOES_ON);
-	if (options->revision >= MCP_2025_06_18)
+	if (options->structure)
 		json_object_set_new(result, "structuredContent",
 				    build_structure(outcome, &parts, options));
 	return result;

@@ -11,11 +11,9 @@
 #include <stdbool.h>
 
 #include "kernelmgr/call.h"
-#include "mcp/session.h"
 
 struct render_options {
-	enum mcp_revision revision; /* structures came with 2025-06-18 */
-	bool footer;
+	bool structure, footer;
 	const char *workspace; /* its name */
 	bool stateless;        /* the next call finds none of the names */
 	const char *preface;   /* whole lines before everything else, or "" */

@@ -53,6 +53,8 @@ struct server *server_create(const struct config *config, struct loop *loop)
 	self->config = config;
 	randombytes_buf(self->key.bytes, sizeof self->key.bytes);
 	jobs_init(&self->jobs, loop, config, server_dress);
+	self->jobs.changed = server_task_changed;
+	self->jobs.changed_arg = self;
 	self->questions.loop = loop;
 	audience_init(&self->audience);
 	return self;
@@ -79,7 +81,8 @@ void server_destroy(struct server **self)
 		return;
 	jobs_finish(&dead->jobs);
 	for (size_t i = 0; i < COUNT_OF(dead->tools); i++)
-		json_decref(dead->tools[i]);
+		for (size_t j = 0; j < COUNT_OF(dead->tools[i]); j++)
+			json_decref(dead->tools[i][j]);
 	explicit_bzero(&dead->key, sizeof dead->key);
 	questions_finish(&dead->questions);
 	audience_finish(&dead->audience);
@@ -123,7 +126,8 @@ static void on_ping(const struct ask *ask)
 static void on_tools_list(const struct ask *ask)
 {
 	enum mcp_revision revision = ask->context->revision;
-	json_t **tools = &ask->server->tools[revision];
+	bool structure = ask->context->structure;
+	json_t **tools = &ask->server->tools[revision][structure];
 
 	/* All tools fit one page, so nobody can have a cursor from us. */
 	if (json_object_get(ask->rpc->params, "cursor")) {
@@ -132,7 +136,7 @@ static void on_tools_list(const struct ask *ask)
 		return;
 	}
 	if (!*tools)
-		*tools = tools_list(ask->server->config, revision);
+		*tools = tools_list(ask->server->config, revision, structure);
 	ask_answer(ask, server_cacheable(json_pack("{sO}", "tools", *tools), revision));
 }
 
@@ -287,6 +291,17 @@ bool server_needs_workspace(const char *method)
 	return true;
 }
 
+/* Not where only the structure would reach the model: it has no pictures, and strings
+ * for tables.  Then tools do not announce one either, as SDKs insist on it. */
+static bool gives_structure(const struct config *config,
+			    const struct server_context *context)
+{
+	return context->revision >= MCP_2025_06_18 &&
+	       (config->structure == STRUCTURE_ALWAYS ||
+		(config->structure == STRUCTURE_AUTO &&
+		 !(context->client & CLIENT_HIDES_TEXT)));
+}
+
 /* What the request itself says of who asks, and what is remembered of him. */
 static void complete(struct server *self, const struct rpc *rpc,
 		     struct server_context *context)
@@ -300,11 +315,14 @@ static void complete(struct server *self, const struct rpc *rpc,
 	if (context->revision < MCP_STATELESS) {
 		context->log_level =
 		    wishes_level(&self->audience.wishes, context->session);
-		return;
+	} else {
+		context->log_level =
+		    outlet_level(json_text(meta, ERA_META "logLevel", ""));
+		context->client =
+		    client_bits(json_object_get(meta, ERA_META "clientCapabilities"),
+				json_object_get(meta, ERA_META "clientInfo"));
 	}
-	context->log_level = outlet_level(json_text(meta, ERA_META "logLevel", ""));
-	context->client =
-	    client_abilities(json_object_get(meta, ERA_META "clientCapabilities"));
+	context->structure = gives_structure(self->config, context);
 }
 
 void server_request(struct server *self, const struct rpc *rpc,

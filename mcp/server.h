@@ -42,6 +42,7 @@ struct server_context { /* who asks */
 	struct outlet outlet; /* the way back besides the answer */
 	/* set by the server */
 	struct server *server;
+	bool structure;         /* results have one, besides their text */
 	int log_level;          /* that is wanted; LOG_NONE */
 	json_t *progress_token; /* NULL: no progress is wanted */
 	struct workspaces *workspaces;

@@ -14,8 +14,8 @@
 struct server {
 	const struct config *config;
 	struct asks_key key;
-	json_t
-	    *tools[MCP_REVISION_COUNT]; /* owned: made once, since they stay the same */
+	/* owned: made once, since they stay the same; without and with structures */
+	json_t *tools[MCP_REVISION_COUNT][2];
 	struct jobs jobs;
 	struct questions questions;
 	struct audience audience;
@@ -63,6 +63,15 @@ void server_on_listen(const struct ask *ask);
 void server_on_tasks_get(const struct ask *ask);
 void server_on_tasks_update(const struct ask *ask);
 void server_on_tasks_cancel(const struct ask *ask);
+/* False: the client does not know tasks, and was told so. */
+bool server_check_tasks(const struct ask *ask);
+/* Of a subscriptions/listen: those of the tasks named there that its user has.  NULL:
+ * none are named; else the caller owns it.  False: it was refused. */
+bool server_take_tasks(const struct ask *ask, json_t **out) must_check;
+/* What happened to those before somebody listened. */
+void server_tell_tasks(const struct ask *ask, const json_t *ids);
+/* For jobs: arg is the server. */
+void server_task_changed(const struct job *job, void *arg);
 
 /* server_read.c: resources, prompts, completions. */
 void server_on_resources_list(const struct ask *ask);

@@ -36,20 +36,26 @@ void server_on_unsubscribe(const struct ask *ask)
 
 void server_on_listen(const struct ask *ask)
 {
+	json_auto_t *tasks = NULL;
+
+	if (refuse_nobody(ask) || !server_take_tasks(ask, &tasks))
+		return;
 	const struct listen_start start = {
 	    .context = ask->context,
 	    .id = ask->rpc->id,
 	    .filter = json_object_get(ask->rpc->params, "notifications"),
+	    .tasks = tasks,
 	    .lists_change = ask->server->config->conformance != 0,
 	    .dress = server_dress,
 	    .answer = ask->answer,
 	    .arg = ask->arg};
 	struct err err;
 
-	if (!refuse_nobody(ask) &&
-	    audience_listen(&ask->server->audience, &start, &err) < 0)
+	if (audience_listen(&ask->server->audience, &start, &err) < 0)
 		ask_refuse(ask, rpc_error(ask->rpc->id, err_rpc_code(err.kind), "%s",
 					  err.msg));
+	else
+		server_tell_tasks(ask, tasks);
 }
 
 /* ---- what happens ---- */

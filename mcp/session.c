@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/json.h"
+#include "wire/mem.h"
+
 static const char *const revisions[] = {
     [MCP_2024_11_05] = "2024-11-05", [MCP_2025_03_26] = "2025-03-26",
     [MCP_2025_06_18] = "2025-06-18", [MCP_2025_11_25] = "2025-11-25",
@@ -39,7 +42,22 @@ int mcp_revision_find(const char *name)
 	return -1;
 }
 
-unsigned client_abilities(const json_t *capabilities)
+/* Clients that were seen to show a model the structure of a result in place of its
+ * text, the second one of its pictures, too, or beside it, when it is an error. */
+static bool hides_text(const json_t *info)
+{
+	static const char *const names[] = {"claude-code", "codex-mcp-client",
+					    "gemini-cli-mcp-client"};
+	const char *name = json_text(info, "name", "");
+	size_t len = strcspn(name, " "); /* "NAME (via mcp-remote 0.15.1)" */
+
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (strlen(names[i]) == len && strncmp(names[i], name, len) == 0)
+			return true;
+	return false;
+}
+
+unsigned client_bits(const json_t *capabilities, const json_t *info)
 {
 	const json_t *elicits = json_object_get(capabilities, "elicitation");
 	bool url = json_object_get(elicits, "url") != NULL;
@@ -52,7 +70,8 @@ unsigned client_abilities(const json_t *capabilities)
 	       (json_object_get(json_object_get(capabilities, "extensions"),
 				SESSION_TASKS)
 		    ? CLIENT_TASKS
-		    : 0u);
+		    : 0u) |
+	       (hides_text(info) ? CLIENT_HIDES_TEXT : 0u);
 }
 
 /* ---- those that ended ---- */

@@ -43,11 +43,13 @@ enum {
 	CLIENT_ELICITS_URL = 1 << 1,
 	CLIENT_SAMPLES = 1 << 2,
 	CLIENT_ROOTS = 1 << 3,
-	CLIENT_TASKS = 1 << 4, /* the extension of 2026-07-28 */
+	CLIENT_TASKS = 1 << 4,      /* the extension of 2026-07-28 */
+	CLIENT_HIDES_TEXT = 1 << 5, /* from its model, if there is a structure */
 };
 #define SESSION_TASKS "io.modelcontextprotocol/tasks"
-/* The bits of a ClientCapabilities object, or of what was sent in its place. */
-unsigned client_abilities(const json_t *capabilities);
+/* The bits of its ClientCapabilities and its Implementation (clientInfo), or of what
+ * was sent in their place. */
+unsigned client_bits(const json_t *capabilities, const json_t *info);
 
 struct session {
 	enum mcp_revision revision;

@@ -195,7 +195,8 @@ static void take_initialize(struct streamable *self, struct exchange *exchange,
 		return;
 	}
 	session_begin(self->sessions, session.revision,
-		      client_abilities(json_object_get(rpc->params, "capabilities")),
+		      client_bits(json_object_get(rpc->params, "capabilities"),
+				  json_object_get(rpc->params, "clientInfo")),
 		      id);
 	snprintf(headers, sizeof headers, "Mcp-Session-Id: %s\r\n", id);
 	hand_on(self, exchange, messages, false, &session, headers);

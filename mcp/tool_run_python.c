@@ -35,7 +35,7 @@ static void on_done(const struct outcome *outcome, void *arg)
 {
 	struct tool_call *self = arg;
 	const struct render_options options = {
-	    .revision = self->revision,
+	    .structure = self->structure,
 	    .footer = self->config->state_summary != 0,
 	    .workspace = workspace_name(self->workspace),
 	    .stateless = !self->config->persist,
@@ -57,7 +57,7 @@ static json_t *partial(const struct tool_call *self, const char *words)
 	buf_add(&preface, buf_str(&self->preface), self->preface.size);
 	call_peek(self->call, &outcome);
 	return render_outcome(&outcome,
-			      &(struct render_options){.revision = self->revision,
+			      &(struct render_options){.structure = self->structure,
 						       .preface = buf_str(&preface)});
 }
 

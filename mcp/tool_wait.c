@@ -12,7 +12,7 @@ enum { CALL, TIMEOUT };
 static void finish(struct tool_call *self, struct job *job)
 {
 	live_follow(self->live, NULL);
-	tool_finish(self, job_result(job, self->revision));
+	tool_finish(self, job_result(job, self->structure));
 }
 
 static void on_woken(struct job *job, void *arg)

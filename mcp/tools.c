@@ -148,7 +148,7 @@ static json_t *input_schema(const struct tool *tool, bool branches,
 }
 
 static json_t *describe(const struct tool *tool, const struct config *config,
-			enum mcp_revision revision)
+			enum mcp_revision revision, bool structure)
 {
 	bool branches = tools_have_branches(config);
 	bool other = !config->persist && tool->stateless;
@@ -165,7 +165,7 @@ static json_t *describe(const struct tool *tool, const struct config *config,
 					      "openWorldHint", tool->open_world));
 	if (revision >= MCP_2025_06_18) {
 		json_object_set_new(row, "title", json_string(tool->title));
-		if (tool->output_schema)
+		if (tool->output_schema && structure)
 			json_object_set_new(row, "outputSchema",
 					    json_loads(tool->output_schema, 0, NULL));
 	}
@@ -174,17 +174,18 @@ static json_t *describe(const struct tool *tool, const struct config *config,
 	return row;
 }
 
-json_t *tools_list(const struct config *config, enum mcp_revision revision)
+json_t *tools_list(const struct config *config, enum mcp_revision revision,
+		   bool structure)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
 		if (config_offers_tool(config, tools[i]->name))
-			json_array_append_new(list,
-					      describe(tools[i], config, revision));
+			json_array_append_new(
+			    list, describe(tools[i], config, revision, structure));
 	for (size_t i = 0; config->conformance && conformance_tools[i]; i++)
-		json_array_append_new(list,
-				      describe(conformance_tools[i], config, revision));
+		json_array_append_new(
+		    list, describe(conformance_tools[i], config, revision, structure));
 	return list;
 }
 
@@ -374,7 +375,7 @@ void tool_cancel(struct tool_call *self)
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
 					      .msg = "the waiting was cancelled; the "
 						     "call goes on"});
-	else if (self->question)
+	else if (self->question || self->outstanding)
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
 					      .msg = "cancelled before the client "
 						     "had answered"});
@@ -391,7 +392,8 @@ void tool_drop(struct tool_call *self)
 	free_text(&self->question_name);
 	json_decref(self->kept);
 	json_decref(self->arguments);
-	self->kept = self->arguments = NULL;
+	json_decref(self->outstanding);
+	self->kept = self->arguments = self->outstanding = NULL;
 	asks_finish(&self->asks);
 	buf_finish(&self->preface);
 }
@@ -408,7 +410,7 @@ json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
 	json_t *result = json_pack("{s[{ss so}] sb}", "content", "type", "text", "text",
 				   json_string_lossy(text, size), "isError", 0);
 
-	if (structure && self->revision >= MCP_2025_06_18)
+	if (structure && self->structure)
 		json_object_set_new(result, "structuredContent", structure);
 	else
 		json_decref(structure);

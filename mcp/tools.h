@@ -95,6 +95,7 @@ struct tool_call { /* embed it; filled in by who starts it */
 	struct workspace *workspace;  /* a branch of it, once the arguments are read */
 	const struct workspace *home; /* the user's own */
 	enum mcp_revision revision;
+	bool structure;                       /* the result is to have one */
 	const struct server_context *context; /* borrowed, like the next: outlet.h */
 	struct questions *questions;
 	struct live *live;
@@ -110,6 +111,10 @@ struct tool_call { /* embed it; filled in by who starts it */
 	struct job_waiter waiter;  /* another call */
 	struct question *question; /* an answer of the client's */
 	char *question_name;       /* owned */
+	/* A task of the extension puts its questions up, for who looks: owned, by keys
+	 * that it never uses twice; NULL: it waits for no answer. */
+	json_t *outstanding;
+	void (*input_changed)(void *arg); /* those are others; NULL: it is no task */
 	json_t *kept;       /* owned: what it needs of its arguments then, or NULL */
 	struct buf preface; /* whole lines to put before the result's text */
 };
@@ -120,8 +125,9 @@ int tools_check(const struct config *config, struct err *err) must_check;
 const struct tool *tool_find(const struct config *config, const char *name);
 /* True where workspaces have branches. */
 bool tools_have_branches(const struct config *config);
-/* The tools array of tools/list.  Caller owns. */
-json_t *tools_list(const struct config *config, enum mcp_revision revision);
+/* The tools array of tools/list.  structure: their results have one.  Caller owns. */
+json_t *tools_list(const struct config *config, enum mcp_revision revision,
+		   bool structure);
 /* The header that a call of 2026-07-28 lacks, or that differs from the argument that it
  * has to repeat; NULL: none.  header() appends the value of one and is false if there
  * is none. */
@@ -158,10 +164,13 @@ void tool_refuse(struct tool_call *self, struct rpc_refusal *refusal);
  * (consumed; or NULL): an agreement counts only as long as this is the same. */
 bool tool_confirm(struct tool_call *self, const char *message,
 		  json_t *state) must_check;
+/* A task's client answers: an object of responses by their keys.  What is not
+ * outstanding is ignored; self may be gone after it. */
+void tool_answer(struct tool_call *self, json_t *responses);
 /* Puts the questions wanted in self->asks to the client; once it has answered, the tool
  * runs again with state (consumed; or NULL) in there.  self may be gone after it. */
 void tool_ask(struct tool_call *self, json_t *state);
-/* A CallToolResult of one text and, where the revision has it, a structure (which is
+/* A CallToolResult of one text and, where it is to have one, a structure (which is
  * consumed).  Caller owns. */
 json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
 		    json_t *structure);

@@ -76,18 +76,74 @@ static void ask_next(struct tool_call *self)
 	tool_fail(self, &err);
 }
 
+/* ---- of a task ---- */
+
+/* By keys that say the round, as a key may come once only in a task's life. */
+static json_t *key_questions(struct tool_call *self)
+{
+	json_auto_t *wanted = self->asks.wanted ? take(&self->asks.wanted) : NULL;
+	json_t *out = json_object(), *request;
+	const char *name;
+
+	json_object_foreach(wanted, name, request)
+	{
+		owned(buf_finish) struct buf key = {0};
+
+		buf_printf(&key, "%d.%s", self->asks.rounds, name);
+		json_object_set(out, buf_str(&key), request);
+	}
+	return out;
+}
+
+static void put_up(struct tool_call *self)
+{
+	self->outstanding = key_questions(self);
+	if (json_object_size(self->outstanding)) {
+		self->input_changed(self->arg);
+		return;
+	}
+	json_decref(take(&self->outstanding));
+	tool_run(self);
+}
+
+void tool_answer(struct tool_call *self, json_t *responses)
+{
+	size_t before = json_object_size(self->outstanding);
+	const char *key;
+	json_t *response;
+
+	json_object_foreach(responses, key, response)
+	{
+		if (!json_object_get(self->outstanding, key))
+			continue;
+		asks_put(&self->asks, strchr(key, '.') + 1, response);
+		json_object_del(self->outstanding, key);
+	}
+	size_t left = json_object_size(self->outstanding);
+	if (left == before)
+		return;
+	if (!left)
+		json_decref(take(&self->outstanding));
+	self->input_changed(self->arg);
+	if (!left)
+		tool_run(self);
+}
+
 void tool_ask(struct tool_call *self, json_t *state)
 {
 	struct err err;
 
-	if (self->revision >= MCP_STATELESS) {
+	if (self->revision >= MCP_STATELESS && !self->input_changed) {
 		tool_finish(self, asks_result(&self->asks, state));
 		return;
 	}
 	json_decref(self->asks.state);
 	self->asks.state = state;
 	if (++self->asks.rounds <= ASKS_ROUNDS_MAX) {
-		ask_next(self);
+		if (self->input_changed)
+			put_up(self);
+		else
+			ask_next(self);
 		return;
 	}
 	err_set(&err, ERR_ARGUMENT,

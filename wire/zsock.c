@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "wire/mem.h"
+#include "wire/sender.h"
 #include "wire/unixsock.h"
 
 enum {
@@ -19,7 +20,6 @@ enum {
 	TURN_US = 1000,
 	READ_SIZE = 64 * 1024,
 	RETRY_US = 50 * 1000, /* until the peer is there */
-	SEND_US = 1000,       /* until it reads again */
 	UNSENT_MAX = 64 << 20,
 };
 
@@ -29,16 +29,16 @@ struct zsock {
 	enum zsock_type type;
 	int fd; /* the watch's */
 	struct loop_watch *watch;
-	struct loop_timer recheck, sending; /* sending: connecting too */
+	struct loop_timer recheck, connecting;
 	zsock_fn *readable;
 	void *arg;
 	struct zmtp in;
-	bool whole;        /* a message waits in it to be taken */
-	struct buf read;   /* bytes as they came, */
-	size_t taken;      /* so many of them are in it */
-	struct buf queue;  /* messages that wait for the peer's greeting */
-	struct buf unsent; /* what goes next */
-	bool *gone;        /* set true if destroyed during dispatch */
+	bool whole;       /* a message waits in it to be taken */
+	struct buf read;  /* bytes as they came, */
+	size_t taken;     /* so many of them are in it */
+	struct buf queue; /* messages that wait for the peer's greeting */
+	struct sender out;
+	bool *gone; /* set true if destroyed during dispatch */
 };
 
 static void connect_peer(void *arg);
@@ -46,43 +46,20 @@ static void dispatch(void *arg);
 
 /* ---- sending ---- */
 
-static void send_unsent(void *arg)
-{
-	struct zsock *self = arg;
-
-	while (self->unsent.size && self->watch) {
-		ssize_t len = send(self->fd, self->unsent.data, self->unsent.size,
-				   MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len < 0 && errno != EAGAIN)
-			return; /* its end is on the way */
-		if (len < 0) {
-			loop_timer_start(self->loop, &self->sending, SEND_US,
-					 send_unsent, self);
-			return;
-		}
-		buf_drop(&self->unsent, (size_t)len);
-	}
-	if (!self->unsent.size)
-		buf_finish(&self->unsent);
-}
-
 /* Nothing but the greeting may come before the peer's own. */
 static void send_queue(struct zsock *self)
 {
 	if (self->in.state != ZMTP_OPEN || !self->queue.size)
 		return;
-	buf_add(&self->unsent, self->queue.data, self->queue.size);
+	buf_add(&self->out.unsent, self->queue.data, self->queue.size);
 	buf_finish(&self->queue);
-	send_unsent(self);
+	sender_push(&self->out);
 }
 
 int zsock_send(struct zsock *self, const struct frame *frames, size_t count,
 	       struct err *err)
 {
-	size_t size = self->queue.size + self->unsent.size;
+	size_t size = self->queue.size + self->out.unsent.size;
 
 	for (size_t i = 0; i < count; i++)
 		size += frames[i].size;
@@ -99,7 +76,7 @@ int zsock_send(struct zsock *self, const struct frame *frames, size_t count,
 
 static void retry(struct zsock *self)
 {
-	loop_timer_start(self->loop, &self->sending, RETRY_US, connect_peer, self);
+	loop_timer_start(self->loop, &self->connecting, RETRY_US, connect_peer, self);
 }
 
 /* The connection is over.  One that never was begins again. */
@@ -108,12 +85,12 @@ static void end(struct zsock *self)
 	bool again = self->in.state != ZMTP_OPEN && self->in.state != ZMTP_BROKEN;
 	size_t message_max = self->in.message_max;
 
-	loop_timer_stop(&self->sending);
+	loop_timer_stop(&self->connecting);
+	sender_close(&self->out);
 	loop_unwatch(&self->watch);
 	zmtp_finish(&self->in);
 	buf_finish(&self->read);
 	self->taken = 0;
-	buf_finish(&self->unsent);
 	self->in = (struct zmtp){.message_max = message_max, .state = ZMTP_BROKEN};
 	if (!again)
 		return;
@@ -123,8 +100,9 @@ static void end(struct zsock *self)
 
 static void greet(struct zsock *self)
 {
-	zmtp_greet(&self->unsent, self->type == ZSOCK_SUB ? "SUB" : "DEALER");
-	send_unsent(self);
+	sender_open(&self->out, self->loop, self->fd);
+	zmtp_greet(&self->out.unsent, self->type == ZSOCK_SUB ? "SUB" : "DEALER");
+	sender_push(&self->out);
 }
 
 static void connect_peer(void *arg)
@@ -182,11 +160,11 @@ void zsock_destroy(struct zsock **self)
 	if (dead->gone)
 		*dead->gone = true;
 	loop_timer_stop(&dead->recheck);
-	loop_timer_stop(&dead->sending);
+	loop_timer_stop(&dead->connecting);
+	sender_close(&dead->out);
 	loop_unwatch(&dead->watch);
 	zmtp_finish(&dead->in);
 	buf_finish(&dead->read);
-	buf_finish(&dead->unsent);
 	buf_finish(&dead->queue);
 	free(dead);
 }

@@ -8,7 +8,7 @@ static struct files_list wrote;
 static struct files_scan files;
 static struct outcome outcome;
 static const struct render_options newest = {
-    .revision = MCP_2025_11_25, .footer = true, .workspace = "default", .preface = ""};
+    .structure = true, .footer = true, .workspace = "default", .preface = ""};
 
 static int set_up(void **state)
 {
@@ -108,13 +108,13 @@ CASE(system_exit_is_no_traceback)
 	assert_string_equal(text_at(result, 0), "Exit code 3.");
 }
 
-CASE(older_revisions_get_no_structure)
+CASE(there_is_no_structure_unless_it_is_wanted)
 {
-	const struct render_options old = {.revision = MCP_2025_03_26,
-					   .footer = false,
-					   .workspace = "default",
-					   .preface = "Lowered.\n"};
-	json_auto_t *result = render_outcome(&outcome, &old);
+	const struct render_options plain = {.structure = false,
+					     .footer = false,
+					     .workspace = "default",
+					     .preface = "Lowered.\n"};
+	json_auto_t *result = render_outcome(&outcome, &plain);
 
 	assert_null(json_object_get(result, "structuredContent"));
 	assert_int_equal(json_array_size(json_object_get(result, "content")), 1);
@@ -200,7 +200,8 @@ CASE(pictures_stand_between_text_and_footer)
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 RUN(EACH(nothing_to_say_is_said), EACH(all_sections_in_their_order),
     EACH(an_error_comes_first), EACH(system_exit_is_no_traceback),
-    EACH(older_revisions_get_no_structure), EACH(the_footer_lists_names_and_cuts_them),
+    EACH(there_is_no_structure_unless_it_is_wanted),
+    EACH(the_footer_lists_names_and_cuts_them),
     EACH(a_summary_of_any_shape_is_survived),
     EACH(ten_thousand_names_stay_a_short_footer),
     EACH(pictures_stand_between_text_and_footer))

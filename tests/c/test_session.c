@@ -78,9 +78,33 @@ CASE(what_a_client_can_is_read_from_its_capabilities)
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		json_auto_t *value = json_loads(rows[i].text, 0, NULL);
 
-		assert_int_equal(client_abilities(value), rows[i].client);
+		assert_int_equal(client_bits(value, NULL), rows[i].client);
 	}
-	assert_int_equal(client_abilities(NULL), 0);
+	assert_int_equal(client_bits(NULL, NULL), 0);
+}
+
+CASE(clients_that_hide_the_text_are_known_by_name)
+{
+	static const struct {
+		const char *text;
+		unsigned client;
+	} rows[] = {
+	    {"{\"name\":\"claude-code\"}", CLIENT_HIDES_TEXT},
+	    {"{\"name\":\"codex-mcp-client\"}", CLIENT_HIDES_TEXT},
+	    {"{\"name\":\"codex-mcp-client (via mcp-remote 0.15.1)\"}",
+	     CLIENT_HIDES_TEXT},
+	    {"{\"name\":\"claude-code-like\"}", 0},
+	    {"{\"name\":\"claude\"}", 0},
+	    {"{\"name\":\"\"}", 0},
+	    {"{\"name\":7}", 0},
+	    {"[]", 0},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		json_auto_t *info = json_loads(rows[i].text, 0, NULL);
+
+		assert_int_equal(client_bits(NULL, info), rows[i].client);
+	}
 }
 
 /* More than are kept at once, so that they take each other's places. */
@@ -93,7 +117,7 @@ CASE(many_sessions_are_found_again_and_again)
 
 	for (int i = 0; i < MANY; i++) {
 		session_begin(&sessions, (enum mcp_revision)(i % MCP_STATELESS),
-			      (unsigned)i % 32, ids[i]);
+			      (unsigned)i % 64, ids[i]);
 		assert_int_equal(session_find(&sessions, ids[i], &session), 0);
 		serials[i] = session.serial;
 		if (i % ENDED == 0)
@@ -107,7 +131,7 @@ CASE(many_sessions_are_found_again_and_again)
 		if (found < 0)
 			continue;
 		assert_int_equal(session.revision, at % MCP_STATELESS);
-		assert_int_equal(session.client, at % 32);
+		assert_int_equal(session.client, at % 64);
 		assert_true(session.serial == serials[at]);
 	}
 }
@@ -157,6 +181,8 @@ RUN(cmocka_unit_test(a_session_is_found_by_its_id_alone),
     cmocka_unit_test(a_foreign_a_changed_and_a_cut_id_are_unknown),
     cmocka_unit_test(an_ended_session_stays_ended_and_others_live),
     cmocka_unit_test(what_a_client_can_is_read_from_its_capabilities),
+    cmocka_unit_test(clients_that_hide_the_text_are_known_by_name),
+    cmocka_unit_test(clients_that_hide_the_text_are_known_by_name),
     cmocka_unit_test(many_sessions_are_found_again_and_again),
     cmocka_unit_test(the_newest_ended_sessions_stay_ended_after_a_restart),
     cmocka_unit_test(revisions_are_known_by_name))

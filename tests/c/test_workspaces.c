@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "kernelmgr/branches.h"
+#include "kernelmgr/users.h"
 #include "testing.h"
 #include "wire/mem.h"
 
@@ -33,17 +34,18 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	char users[PATH_MAX + 16], bob[PATH_MAX + 32];
+	static const char *const made[] = {"users/bob", "users/Bob", "users/@all",
+					   "users"};
 
 	(void)state;
 	workspaces_destroy(&workspaces);
 	loop_destroy(&wide.kernels.loop);
-	snprintf(users, sizeof users, "%s/users", config.workdir);
-	snprintf(bob, sizeof bob, "%s/bob", users);
-	rmdir(bob);
-	snprintf(bob, sizeof bob, "%s/Bob", users);
-	rmdir(bob);
-	rmdir(users);
+	for (size_t i = 0; i < COUNT_OF(made); i++) {
+		char path[PATH_MAX + 16];
+
+		snprintf(path, sizeof path, "%s/%s", config.workdir, made[i]);
+		rmdir(path);
+	}
 	return rmdir(config.workdir);
 }
 
@@ -95,12 +97,87 @@ CASE(each_user_has_one_and_case_counts)
 	assert_non_null(strstr(workspace_dir(a), "/users/bob"));
 }
 
+/* How that of all is opened by who is on this machine. */
+static const char *dir_of_all(void)
+{
+	struct workspace *all;
+	struct err err;
+
+	assert_int_equal(workspaces_local(workspaces, "", &all, &err), 0);
+	assert_string_equal(workspace_name(all), "default");
+	return workspace_dir(all);
+}
+
+static void start_again(void)
+{
+	workspaces_destroy(&workspaces);
+	workspaces = workspaces_create(&wide);
+}
+
+CASE(where_users_may_come_in_that_of_all_lies_beside_theirs)
+{
+	strcpy(config.user_header, "X-User-ID");
+	assert_non_null(strstr(dir_of_all(), "/users/@all"));
+	start_again();
+	config.user_header[0] = '\0';
+	assert_non_null(strstr(dir_of_all(), "/users/@all")); /* it stays there */
+}
+
+CASE(it_lies_there_once_a_user_was_named)
+{
+	struct workspace *bob;
+	struct err err;
+
+	assert_int_equal(workspaces_local(workspaces, "bob", &bob, &err), 0);
+	assert_non_null(strstr(workspace_dir(bob), "/users/bob"));
+	assert_non_null(strstr(dir_of_all(), "/users/@all"));
+}
+
+CASE(no_user_lies_inside_that_of_all)
+{
+	struct workspace *bob;
+	struct err err;
+
+	assert_string_equal(dir_of_all(), config.workdir);
+	assert_int_equal(workspaces_local(workspaces, "bob", &bob, &err), -1);
+	assert_non_null(strstr(err.msg, "leave VIVARIUM_USER out"));
+	assert_int_equal(workspaces_count(workspaces).workspaces, 1);
+}
+
+CASE(a_directory_users_of_ones_own_changes_nothing)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof path, "%s/users", config.workdir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof path, "%s/users/bob", config.workdir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_string_equal(dir_of_all(), config.workdir);
+}
+
+CASE(links_in_its_place_are_not_followed)
+{
+	char path[PATH_MAX + 16];
+	struct workspace *bob;
+	struct err err;
+
+	snprintf(path, sizeof path, "%s/users", config.workdir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof path, "%s/users/@all", config.workdir);
+	assert_int_equal(symlink("/tmp", path), 0);
+	assert_string_equal(dir_of_all(), config.workdir);
+	start_again();
+	assert_int_equal(workspaces_local(workspaces, "bob", &bob, &err), -1);
+	assert_int_equal(unlink(path), 0);
+}
+
 CASE(bad_names_are_refused_in_words)
 {
 	static const char *const bad[] = {"",         ".",    "..",  ".a",
 					  "a/b",      "../a", "a b", "a\x7f",
 					  "\xc3\xa9", "a\\b", "a:b"};
 	char longest[80];
+	struct err err;
 
 	strcpy(config.user_header, "X-User-ID");
 	for (size_t i = 0; i < COUNT_OF(bad); i++)
@@ -112,8 +189,9 @@ CASE(bad_names_are_refused_in_words)
 	check_refused(&none, &none, "has no header X-User-ID");
 	check_refused(&twice, &none, "came twice");
 	longest[64] = '\0';
-	assert_true(workspace_name_is_good(longest));
-	assert_true(workspace_name_is_good("a.b_c-D9"));
+	assert_int_equal(users_check_name(longest, &err), 0);
+	assert_int_equal(users_check_name("a.b_c-D9", &err), 0);
+	check_refused(ONE("default"), &none, "workspace of those without a name");
 }
 
 CASE(a_branch_is_found_where_its_files_are)
@@ -197,7 +275,11 @@ CASE(the_name_of_a_token_wins_over_the_header)
 
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 RUN(EACH(without_a_header_configured_all_share_the_default),
-    EACH(each_user_has_one_and_case_counts), EACH(bad_names_are_refused_in_words),
+    EACH(each_user_has_one_and_case_counts),
+    EACH(where_users_may_come_in_that_of_all_lies_beside_theirs),
+    EACH(it_lies_there_once_a_user_was_named), EACH(no_user_lies_inside_that_of_all),
+    EACH(a_directory_users_of_ones_own_changes_nothing),
+    EACH(links_in_its_place_are_not_followed), EACH(bad_names_are_refused_in_words),
     EACH(a_branch_is_found_where_its_files_are), EACH(names_of_branches),
     EACH(the_secret_is_needed_where_there_is_one),
     EACH(the_name_of_a_token_wins_over_the_header))

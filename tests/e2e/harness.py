@@ -424,6 +424,7 @@ class Client:
         self.session: str | None = None
         self.extra: dict[str, str] = {}  # headers of every request
         self.capabilities: dict[str, object] = {}  # that initialize() tells of
+        self.name = "e2e"  # too
         self.ids = itertools.count(1)
 
     def headers(self, **more: str) -> dict[str, str]:
@@ -470,7 +471,7 @@ class Client:
             {
                 "protocolVersion": self.revision,
                 "capabilities": self.capabilities,
-                "clientInfo": {"name": "e2e", "version": "1"},
+                "clientInfo": {"name": self.name, "version": "1"},
             },
         )
         reply = self.post(message)

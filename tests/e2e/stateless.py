@@ -16,6 +16,7 @@ class Stateless:
         self.meta: dict[str, Any] = {
             META + "protocolVersion": STATELESS,
             META + "clientCapabilities": capabilities,
+            META + "clientInfo": {"name": "e2e", "version": "1"},
         }
 
     def headers(self, method: str, name: str = "") -> dict[str, str]:

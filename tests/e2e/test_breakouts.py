@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from conftest import any_python, mounted_tmpfs
-from harness import Daemon, run_program, wait_until
-from test_walls import OTHER, build, type_of_build
+from harness import Client, Daemon, run_program, wait_until
+from test_tokens import SHARED, Tokens, enter, line
+from test_walls import OTHER, USERS, build, type_of_build
 
 __all__ = ["build"]  # a fixture
 
-USERS = {"VIVARIUM_USER_HEADER": "X-User-ID", "VIVARIUM_PROXY_SECRET": "s"}
 # Puts links to a directory where directories were, and these back, all the time.
 SWAPPER = """
 import ctypes, itertools, os, sys
@@ -126,15 +126,76 @@ def test_copying_for_a_branch_follows_no_link(build: type_of_build, walls: str) 
         assert found.stdout == ""
 
 
-@pytest.mark.parametrize("line", ["damaged x", "saved 1"])
-def test_what_a_kernel_reports_has_bounds(build: type_of_build, line: str) -> None:
+# What can be done to a user's files by one of these names for their directory.
+REACH = """
+import os
+def reach(place):
+    with_it = [lambda: open(f'{place}/secret.txt').read(), lambda: os.listdir(place),
+               lambda: open(f'{place}/new', 'w').close(), lambda: os.mkdir(f'{place}/made'),
+               lambda: os.rename(place, place + '.old'), lambda: os.unlink(f'{place}/secret.txt')]
+    for number, act in enumerate(with_it):
+        try:
+            act()
+            yield number
+        except OSError:
+            pass
+"""
+
+
+def with_all_and_ann(
+    build: type_of_build, walls: str, tokens: Tokens
+) -> tuple[Daemon, Client, Client]:
+    tokens.write(line("ann", "a" * 20))
+    daemon = build(walls, env=BRANCHING | tokens.env | {"VIVARIUM_TOKEN": SHARED})
+    everyone, ann = enter(daemon, SHARED), enter(daemon, "a" * 20)
+    assert ann.run("open('secret.txt', 'w').write('of ann')").exit_code == 0
+    assert "is there" in ann.call("branch", name="b").text
+    return daemon, everyone, ann
+
+
+@pytest.mark.parametrize("walls", ["N", "U", "L", "off"])
+def test_the_workspace_of_all_sees_no_users(
+    build: type_of_build, tmp_path: Path, walls: str
+) -> None:
+    daemon, everyone, ann = with_all_and_ann(build, walls, Tokens(tmp_path / "tokens"))
+    names = [f"{daemon.work}/.branches/ann@b", "users/ann", "../ann", f"{daemon.work}/users/ann"]
+    assert everyone.run(REACH).exit_code == 0
+    done = {name: everyone.run(f"list(reach({name!r}))").data["result"] for name in names}
+    if walls == "off":  # so the others could fail
+        assert done[names[2]] == "[0, 1, 2, 3, 4]"
+        return
+    assert done == dict.fromkeys(names, "[]")
+    assert ann.run("import os; open('secret.txt').read(), os.listdir()").data["result"] == (
+        "('of ann', ['secret.txt'])"
+    )
+
+
+@pytest.mark.parametrize("walls", ["L", "off"])
+def test_what_is_done_for_the_workspace_of_all_shows_no_users(
+    build: type_of_build, tmp_path: Path, walls: str
+) -> None:
+    daemon, everyone, _ = with_all_and_ann(build, walls, Tokens(tmp_path / "tokens"))
+    assert (
+        everyone.run("import os; os.mkdir('users'); open('users/own', 'w').close()").exit_code == 0
+    )
+    for path in ("users/ann/secret.txt", "../ann/secret.txt", "users/../../ann/secret.txt"):
+        assert everyone.call("read_text_file", path=path).is_error
+    shown = everyone.request("resources/list")["resources"]
+    assert [entry["uri"] for entry in shown] == ["workspace:///users/own"]
+    assert "is there" in everyone.call("branch", name="b").text
+    copied = daemon.work / ".branches" / "default@b"
+    assert [str(path.relative_to(copied)) for path in copied.rglob("*")] == ["users", "users/own"]
+
+
+@pytest.mark.parametrize("report", ["damaged x", "saved 1"])
+def test_what_a_kernel_reports_has_bounds(build: type_of_build, report: str) -> None:
     daemon = build("off")
     client = daemon.client()
     client.run_saved(daemon, "kept = 1")
     daemon.kill_kernel()
     assert client.run("kept").data["result"] == "1"  # so that something can be damaged
     code = "import os, socket; report = socket.socket(fileno=os.dup(4)); report.setblocking(True)"
-    assert client.run(f"{code}; report.sendall(b'{line}\\n' * 100_000)").exit_code == 0
+    assert client.run(f"{code}; report.sendall(b'{report}\\n' * 100_000)").exit_code == 0
     texts = [client.run("kept = 2").text for _ in range(3)]
     assert max(len(text) for text in texts) < 5000
     assert len(daemon.log()) < 20_000

@@ -71,13 +71,14 @@ class Replay:
         if "version_header" in self.replay:
             self.session["mcp-protocol-version"] = self.replay["version_header"]
 
-    def get(self) -> None:
-        """The stream stays open until the end."""
+    def open(self, method: str, body: str | None, headers: dict[str, str]) -> None:
+        """A stream, which stays open until the end."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         self.stack.enter_context(closing(connection))
-        own = self.replay["headers"] | self.session | {"accept": "text/event-stream"}
-        del own["content-type"]
-        connection.request("GET", "/mcp", headers=own)
+        own = self.replay["headers"] | self.session | headers
+        if body is None:
+            del own["content-type"]
+        connection.request(method, "/mcp", body, own)
         response = connection.getresponse()
         self.stack.enter_context(closing(response))
         assert response.status == 200
@@ -92,7 +93,9 @@ class Replay:
             if "post" in step:
                 self.post(step)
             elif "get" in step:
-                self.get()
+                self.open("GET", None, {"accept": "text/event-stream"})
+            elif "listen" in step:
+                self.open("POST", json.dumps(step["listen"]), step["headers"])
             else:
                 self.delete()
 

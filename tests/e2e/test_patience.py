@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from conftest import any_python, run_daemon, type_of_start
-from dialogue import META, STATELESS
-from events import Stream, ask
-from harness import Client, Daemon, Result, RpcError, wait_until
+from events import ask
+from harness import Client, Daemon, Result, wait_until
 from test_websocket import Talk
 
 WAIT = "import os, time\nwhile not os.path.exists({0!r}): time.sleep(0.02)\nos.remove({0!r})\n"
@@ -215,70 +213,3 @@ def test_a_cancelled_call_is_not_missed(daemon: Daemon) -> None:
     assert talk.request("ping") == {}
     talk.ws.sock.close()
     assert "did not reach" not in client.run("1").text
-
-
-# ---- the tasks extension of 2026-07-28 ----
-
-TASKS = "io.modelcontextprotocol/tasks"
-
-
-def stateless(client: Client, method: str, params: dict[str, Any], *, tasks: bool = True) -> Any:
-    able: dict[str, Any] = {"extensions": {TASKS: {}}} if tasks else {}
-    meta = META | {"io.modelcontextprotocol/clientCapabilities": able}
-    name = str(params.get("name") or params.get("taskId"))
-    headers = client.headers(MCP_Protocol_Version=STATELESS, Mcp_Method=method, Mcp_Name=name)
-    del headers["Mcp-Session-Id"]
-    body = client.message(method, params | {"_meta": meta})
-    with Stream(client.port, "POST", body, headers) as stream:
-        return stream.message()
-
-
-def begin_task(client: Client, code: str) -> str:
-    call = {"name": "run_python", "arguments": {"code": code}}
-    task = stateless(client, "tools/call", call)["result"]
-    assert (task["resultType"], task["status"], task["ttlMs"]) == ("task", "working", None)
-    assert task["pollIntervalMs"] > 0
-    return str(task["taskId"])
-
-
-def poll(client: Client, task_id: str) -> Any:
-    while True:
-        task = stateless(client, "tasks/get", {"taskId": task_id})["result"]
-        assert (task["resultType"], task["taskId"]) == ("complete", task_id)
-        if task["status"] != "working":
-            return task
-
-
-def test_who_knows_tasks_gets_one(hasty: Daemon, client: Client, user: str) -> None:
-    found = stateless(client, "server/discover", {})["result"]
-    assert found["capabilities"]["extensions"] == {TASKS: {}}
-    task_id = begin_task(client, CELL)
-    assert stateless(client, "tasks/update", {"taskId": task_id, "inputResponses": {}})["result"]
-    let(hasty, user)
-    task = poll(client, task_id)
-    assert task["status"] == "completed"
-    assert task["result"]["structuredContent"]["stdout"] == "early\nlate\n"
-    assert task["ttlMs"] >= 600_000
-    assert client.call("wait", call=task_id).data["stdout"] == "early\nlate\n"
-
-
-def test_a_task_can_be_cancelled(client: Client) -> None:
-    task_id = begin_task(client, "kept = 1\nimport time; time.sleep(100)")
-    answer = stateless(client, "tasks/cancel", {"taskId": task_id})["result"]
-    assert answer["resultType"] == "complete"
-    task = poll(client, task_id)
-    assert task["status"] == "cancelled"
-    assert "result" not in task
-    assert client.run("kept").data["result"] == "1"
-
-
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-def test_tasks_are_for_who_says_so_and_has_one(client: Client, method: str) -> None:
-    params = {"taskId": "nonsense"}
-    assert stateless(client, method, params)["error"]["code"] == -32602
-    error = stateless(client, method, params, tasks=False)["error"]
-    assert error["code"] == -32021
-    assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
-    with pytest.raises(RpcError) as refused:
-        client.request(method, params)
-    assert refused.value.code == -32601

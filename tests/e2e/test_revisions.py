@@ -57,6 +57,24 @@ def test_what_is_older_has_no_newer_fields(daemon: Daemon, revision: str) -> Non
     assert caught.value.code == -32601
 
 
+@pytest.mark.parametrize("asked", ["auto", "always", "never"])
+def test_a_client_that_hides_the_text_behind_a_structure_gets_none(
+    start: type_of_start, asked: str
+) -> None:
+    """Others do, unless the setting says what all get; of both eras."""
+    daemon = start(env={"VIVARIUM_STRUCTURE": asked})
+    for name in ("codex-mcp-client", "e2e"):
+        wanted = asked == "always" or (asked == "auto" and name == "e2e")
+        old, new = Client(daemon.port), Stateless(daemon)
+        old.name = new.meta["io.modelcontextprotocol/clientInfo"]["name"] = name
+        old.initialize()
+        for tools in (old.request("tools/list"), new.ask("tools/list")[1]["result"]):
+            assert all(("outputSchema" in tool) == wanted for tool in tools["tools"])
+        for result in (old.call("list_files").raw, new.result("list_files", {})):
+            assert ("structuredContent" in result) == wanted
+            assert result["content"][0]["text"] == "The workspace has no files."
+
+
 def test_the_newest_has_them_all(daemon: Daemon) -> None:
     client = Stateless(daemon)
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):

@@ -146,6 +146,15 @@ def test_a_user_has_a_workspace_of_its_own(speak: type_of_speak, tmp_path: Path)
         one.close()
 
 
+def test_no_user_comes_into_a_work_directory_that_is_one_workspace(speak: type_of_speak) -> None:
+    everyone = speak().initialize()
+    assert "Out[1]: 1" in everyone.run("1")
+    alice = speak("--user", "alice").initialize()
+    assert "whole work directory is the workspace of those without a name" in alice.run("1")
+    alice.close()
+    everyone.close()
+
+
 def test_what_cannot_start_is_told_to_each_call(speak: type_of_speak, tmp_path: Path) -> None:
     one = speak("--python", "/bin/false").initialize()
     for _ in range(2):

@@ -93,15 +93,23 @@ def test_one_token_for_all_and_the_header_names_the_user(start: type_of_start) -
     assert (daemon.work / "users" / "ada").is_dir()
 
 
-def test_one_token_for_all_and_no_header_is_the_work_directory_itself(
+def test_one_token_for_all_and_no_users_is_the_work_directory_itself(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_TOKEN": SHARED})
+    assert enter(daemon, SHARED).run("open('here', 'w').close()").exit_code == 0
+    assert (daemon.work / "here").exists()
+
+
+def test_beside_users_one_token_for_all_has_a_workspace_like_theirs(
     start: type_of_start, tokens: Tokens
 ) -> None:
     tokens.write(line("alice", "a" * 20))
     daemon = start(env=tokens.env | {"VIVARIUM_TOKEN": SHARED})
+    (daemon.work / "old").touch()
     assert enter(daemon, SHARED).run("open('here', 'w').close()").exit_code == 0
-    assert (daemon.work / "here").exists()
+    assert (daemon.work / "users" / "@all" / "here").exists()
     result = enter(daemon, "a" * 20).run("import os; os.path.exists('here')")
     assert result.data["result"] == "False"
+    assert daemon.log_contains(f"what else lies in {daemon.work} is in no workspace")
 
 
 def test_a_user_may_have_several_tokens(start: type_of_start, tokens: Tokens) -> None:
