@@ -20,6 +20,7 @@
 #include "wire/header_check.h"
 #include "wire/log.h"
 #include "wire/mem.h"
+#include "wire/ws_mask.h"
 
 enum {
 	EXIT_CANNOT_START = 1,
@@ -169,7 +170,8 @@ static int start(struct daemon *self, struct err *err)
 {
 	if (check_settings(self, err) < 0 ||
 	    loop_create(&self->loop, READ_SIZE, err) < 0 ||
-	    (house_wants_http(self) && header_check(self->loop, err) < 0) ||
+	    (house_wants_http(self) && (header_check(self->loop, err) < 0 ||
+					ws_mask_check(self->loop, err) < 0)) ||
 	    watch_signals(self, err) < 0)
 		return -1;
 	self->server = server_create(&self->config, self->loop);

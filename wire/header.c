@@ -76,19 +76,49 @@ static int trim(char *value, int len)
 	return len;
 }
 
-static int copy_known(struct lws *wsi, enum lws_token_indexes token, char *out,
-		      size_t size)
+/* The total length is 0 for "Origin:" as well, the first fragment's is not -1. */
+static bool is_there(struct lws *wsi, enum lws_token_indexes token)
 {
 	char first[2];
 
-	/* the total length is 0 for "Origin:" as well, the first fragment's is not -1
-	 */
+	return lws_hdr_total_length(wsi, token) > 0 ||
+	       lws_hdr_copy_fragment(wsi, first, sizeof first, token, 0) == 0;
+}
+
+static int copy_known(struct lws *wsi, enum lws_token_indexes token, char *out,
+		      size_t size)
+{
 	if (lws_hdr_total_length(wsi, token) <= 0)
-		return lws_hdr_copy_fragment(wsi, first, sizeof first, token, 0) == 0
-			   ? 0
-			   : HEADER_ABSENT;
+		return is_there(wsi, token) ? 0 : HEADER_ABSENT;
 	int len = lws_hdr_copy(wsi, out, (int)size, token);
 	return len < 0 ? HEADER_TOO_LONG : trim(out, len);
+}
+
+/* lws takes a line "GET /" for another path, wherever it stands in the head. */
+static bool has_two_methods(struct lws *wsi)
+{
+	static const enum lws_token_indexes methods[] = {
+	    WSI_TOKEN_GET_URI, WSI_TOKEN_POST_URI,  WSI_TOKEN_OPTIONS_URI,
+	    WSI_TOKEN_PUT_URI, WSI_TOKEN_PATCH_URI, WSI_TOKEN_DELETE_URI,
+	    WSI_TOKEN_CONNECT, WSI_TOKEN_HEAD_URI,
+	};
+	int count = 0;
+
+	for (size_t i = 0; i < COUNT_OF(methods); i++)
+		count += is_there(wsi, methods[i]);
+	return count > 1;
+}
+
+/* The memory of the head from the path on, which is where we expect it only if it is
+ * the only one.  False: it is not. */
+static bool find_head(struct lws *wsi, char **path, char **end)
+{
+	int len;
+
+	if (has_two_methods(wsi) || lws_http_get_uri_and_method(wsi, path, &len) < 0)
+		return false;
+	*end = *path + LOOP_HEAD_MAX - URI_OFFSET;
+	return true;
 }
 
 /*
@@ -102,13 +132,12 @@ static int copy_known(struct lws *wsi, enum lws_token_indexes token, char *out,
 static bool is_repeated(struct lws *wsi, const char *key, int key_len)
 {
 	char *at, *end, *hidden[LIKENESSES_MAX];
-	int count = 0, uri_len;
+	int count = 0;
 	bool again = false;
 
-	if (lws_http_get_uri_and_method(wsi, &at, &uri_len) < 0)
+	if (!find_head(wsi, &at, &end))
 		return true;
-	for (end = at + LOOP_HEAD_MAX - URI_OFFSET;
-	     lws_hdr_custom_length(wsi, key, key_len) >= 0; at++) {
+	for (; lws_hdr_custom_length(wsi, key, key_len) >= 0; at++) {
 		at = memmem(at, (size_t)(end - at), key, (size_t)key_len);
 		if (!at || count == LIKENESSES_MAX) {
 			again = true;
@@ -198,12 +227,12 @@ static char *find_name(struct lws *wsi, char *first, char *middle, char *end)
  */
 bool header_is_lost(struct lws *wsi, char *out, size_t size)
 {
-	char *uri, *at;
-	int uri_len;
+	char *uri, *at, *end;
 
-	if (lws_http_get_uri_and_method(wsi, &uri, &uri_len) < 0)
-		return false;
-	char *end = uri + LOOP_HEAD_MAX - URI_OFFSET;
+	if (!find_head(wsi, &uri, &end)) {
+		lws_strncpy(out, "another request line", size);
+		return has_two_methods(wsi);
+	}
 	for (at = uri; (at = memchr(at, '\n', (size_t)(end - at))); at++) {
 		char *colon = memchr(at, ':', (size_t)(end - at));
 		if (!colon)

@@ -3,13 +3,10 @@
 
 #include <libwebsockets.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "wire/header.h"
 #include "wire/mem.h"
-
-enum { LIMIT_US = 5 * 1000 * 1000 };
+#include "wire/trial.h"
 
 static const char plain[] = "GET /plain HTTP/1.1\r\nHost: a\r\nX-One: 1\r\n\r\n";
 /* "X-Auth" is the beginning of a name that lws knows: see header_is_lost(). */
@@ -62,51 +59,16 @@ static int on_request(struct lws *wsi, enum lws_callback_reasons reason, void *u
 	return -1; /* closes it */
 }
 
-static void on_deadline(void *arg)
-{
-	loop_stop(arg);
-}
-
-/* Gives lws one end of a connection on which the request has come already; returns the
- * other end, or -1. */
-static int send_request(struct lws_vhost *vhost, const char *head)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) <
-	    0)
-		return -1;
-	if (send(ends[0], head, strlen(head), MSG_NOSIGNAL) < 0 ||
-	    !lws_adopt_socket_vhost(vhost, ends[1])) {
-		close(ends[0]);
-		return -1;
-	}
-	return ends[0];
-}
-
 int header_check(struct loop *loop, struct err *err)
 {
-	static const struct lws_protocols protocols[] = {
-	    {.name = "check", .callback = on_request},
-	    {.name = NULL},
-	};
-	struct lws_context_creation_info info = {
-	    .vhost_name = "check",
-	    .port = CONTEXT_PORT_NO_LISTEN_SERVER,
-	    .protocols = protocols,
-	};
-	struct loop_timer deadline = {0};
+	static struct trial trial = {.vhost = "check", .callback = on_request};
+	static const struct trial_input inputs[] = {{plain, sizeof plain - 1},
+						    {bad, sizeof bad - 1}};
 
-	check.loop = loop;
+	trial.loop = check.loop = loop;
 	check.seen = check.right = 0;
-	struct lws_vhost *vhost = lws_create_vhost(loop_lws(loop), &info);
-	owned(close_fd) int first = vhost ? send_request(vhost, plain) : -1;
-	owned(close_fd) int second = vhost ? send_request(vhost, bad) : -1;
-	if (first < 0 || second < 0)
-		return err_set(err, ERR_SYSTEM, "check libwebsockets");
-	loop_timer_start(loop, &deadline, LIMIT_US, on_deadline, loop);
-	loop_run(loop);
-	loop_timer_stop(&deadline);
+	if (trial_run(&trial, inputs, COUNT_OF(inputs), err) < 0)
+		return -1;
 	if (check.right == 2)
 		return 0;
 	return err_set(err, ERR_LIMIT,

@@ -7,6 +7,7 @@
 #include "wire/http_impl.h"
 #include "wire/mem.h"
 #include "wire/utf8.h"
+#include "wire/ws_mask.h"
 
 enum { WAITING_MAX = 1 << 20 /* bytes that wait while input is read */ };
 
@@ -118,6 +119,8 @@ int ws_on_receive(struct ws *self, const void *in, size_t size)
 
 	if (self->closing)
 		return 0;
+	if (ws_mask_is_missing(wsi))
+		return fail(self, WS_PROTOCOL, "a client masks its frames");
 	if (lws_frame_is_binary(wsi))
 		return fail(self, WS_NO_TEXT, "messages are text");
 	if (self->text.size + size + coming > self->http->config.body_max)

@@ -14,6 +14,7 @@
 enum { WS_OUT_MAX = 20 << 20 /* bytes that wait; an empty queue takes any message */ };
 
 enum ws_close { /* RFC 6455, 7.4.1, and the registry */
+		WS_PROTOCOL = 1002,
 		WS_NO_TEXT = 1003,
 		WS_NO_UTF8 = 1007,
 		WS_POLICY = 1008,

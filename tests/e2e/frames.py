@@ -39,16 +39,16 @@ def masked(data: bytes, mask: bytes = MASK) -> bytes:
 
 
 def frame(op: int, data: bytes, *, fin: bool = True, mask: bytes = MASK, flags: int = 0) -> bytes:
-    """One frame as a client sends it."""
-    size = len(data)
+    """One frame as a client sends it; or, with an empty mask, as none may."""
+    size, bit = len(data), 0x80 if mask else 0
     head = bytes([op | (0x80 if fin else 0) | flags])
     if size < 126:
-        head += bytes([0x80 | size])
+        head += bytes([bit | size])
     elif size < 1 << 16:
-        head += bytes([0x80 | 126]) + struct.pack(">H", size)
+        head += bytes([bit | 126]) + struct.pack(">H", size)
     else:
-        head += bytes([0x80 | 127]) + struct.pack(">Q", size)
-    return head + mask + masked(data, mask)
+        head += bytes([bit | 127]) + struct.pack(">Q", size)
+    return head + mask + (masked(data, mask) if mask else data)
 
 
 def request(path: str = "/mcp", **headers: str | None) -> bytes:

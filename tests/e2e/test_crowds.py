@@ -5,6 +5,7 @@ nobody else is disturbed.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import socket
 import subprocess
@@ -15,6 +16,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
+import test_http_sse
+import test_websocket
+from frames import Closed
 from harness import Client, Daemon, exchange, read_proc, resident_kb, wait_until
 
 type_of_start = Callable[..., Daemon]
@@ -242,6 +246,31 @@ def elsewhere() -> Iterator[tuple[str, list[str]]]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("kind", ["http with sse", "websocket"])
+def test_a_thousand_conversations_of_one_client_are_bounded(daemon: Daemon, kind: str) -> None:
+    """As its streams are in test_streams; who has a connection goes on."""
+    other = test_websocket.Talk(daemon).initialize()
+    fds, before, held = daemon.fds(), resident_kb(daemon.pid), 0
+    refusals = (OSError, http.client.HTTPException, Closed)
+    with contextlib.ExitStack() as stack:
+        for _ in range(1000):
+            with contextlib.suppress(*refusals):
+                if kind == "websocket":
+                    stack.callback(test_websocket.Talk(daemon).ws.sock.close)
+                else:
+                    stack.enter_context(test_http_sse.Talk(daemon).stream)
+                held += 1
+            if held % 100 == 0:
+                assert other.request("ping") == {}
+        assert held == OUR_SHARE - 1
+        assert resident_kb(daemon.pid) - before < 100_000
+        assert other.request("ping") == {}
+        assert other.run("6 * 7").endswith(": 42")
+    wait_until(lambda: daemon.fds() < fds + 50, 20)
+    assert daemon.client().request("ping") == {}
+    other.ws.sock.close()
 
 
 def test_another_machine_cannot_take_all_connections(

@@ -751,6 +751,23 @@ def test_a_custom_header_that_comes_twice_is_told(client: Client, lines: str, wa
 
 
 @pytest.mark.parametrize(
+    "head",
+    [
+        "DELETE \r\nGET /health \r\n\r\n",  # the path was not where it was looked for
+        "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nGET /health HTTP/1.1\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nPOST /mcp HTTP/1.1\r\nX-User-ID: a\r\n\r\n",
+    ],
+)
+def test_a_head_with_two_request_lines_is_refused(toy: Toy, head: str) -> None:
+    with toy.client() as client:
+        client.send(head.encode())
+        assert client.at_end(30)  # lws itself may have closed it
+        assert not client.buf or client.status() in {400, 403}
+    with toy.client() as client:
+        ping_works(client)
+
+
+@pytest.mark.parametrize(
     "name", ["A", "X-Auth", "user", "Content", "Sec-WebSocket", "X-Forwarded", "t"]
 )
 @pytest.mark.parametrize(

@@ -376,8 +376,9 @@ def test_a_deleted_session_has_no_streams(shared: Daemon) -> None:
 # ---- 2026-07-28 ----
 
 
-def stateless(client: Client, code: str) -> Stream:
-    params = {"name": "run_python", "arguments": {"code": code}, "_meta": META}
+def stateless(client: Client, code: str, **meta: str) -> Stream:
+    more = {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()}
+    params = {"name": "run_python", "arguments": {"code": code}, "_meta": META | more}
     headers = client.headers(
         MCP_Protocol_Version=STATELESS,
         Mcp_Method="tools/call",
@@ -431,19 +432,23 @@ def test_a_client_that_does_not_read_makes_nothing_grow(start: type_of_start) ->
             assert "result" in answer_of(again)
 
 
+@pytest.mark.parametrize("era", ["sessions", STATELESS])
 def test_one_that_reads_a_byte_at_a_time_gets_it_all_and_disturbs_nobody(
-    start: type_of_start,
+    start: type_of_start, era: str
 ) -> None:
     daemon = start()
     client, other = daemon.client(), daemon.client()
     client.request("logging/setLevel", {"level": "debug"})
-    with ask_run(client, "for i in range(3): print('x' * 300); import time; time.sleep(1)") as slow:
+    code = "for i in range(3): print('x' * 300); import time; time.sleep(1)"
+    opened = stateless(client, code, logLevel="debug") if era == STATELESS else None
+    with opened or ask_run(client, code) as slow:
         got = b""
         while b'"result"' not in got:
             got += slow.response.read(1)
             if len(got) % 500 == 0:
                 assert other.request("ping") == {}
         assert b'"id":' in got
+        assert b"x" * 300 in got
 
 
 # ---- the official client ----

@@ -13,6 +13,7 @@
 #include "fuzz.h"
 #include "wire/buf.h"
 
+#define LINE "an answer\n"
 enum { STREAMS = 4, EXCHANGES = 64, IDS = 32, SESSIONS = 2 };
 
 struct exchange {
@@ -27,6 +28,7 @@ static struct exchange exchanges[EXCHANGES];
 static size_t begun;
 static char ids[IDS][EVENT_ID_SIZE];
 static size_t id_count;
+static int64_t clock_us;
 static struct loop_timer *timers[STREAMS * EXCHANGES];
 
 /* ---- what wire/ has elsewhere ---- */
@@ -125,7 +127,7 @@ void loop_timer_stop(struct loop_timer *timer)
 
 int64_t loop_now_us(void)
 {
-	return 0;
+	return clock_us;
 }
 
 static void pass_time(void)
@@ -143,6 +145,7 @@ static void pass_time(void)
 
 struct play {
 	struct streams streams;
+	size_t answers, unread; /* with a line about them; lines that were told */
 	struct session sessions[SESSIONS];
 	struct stream *open[STREAMS];
 };
@@ -173,8 +176,26 @@ static void say(struct play *self, size_t at, uint8_t size, bool must)
 	memset(text, 'x', 256u * size);
 	json_auto_t *message = json_pack("{ss}", "x", text);
 
-	if (self->open[at])
+	if (!self->open[at])
+		return;
+	if (must && size & 1) {
+		stream_answer(self->open[at], message, xstrdup(LINE));
+		self->answers++;
+	} else {
 		stream_send(self->open[at], message, must);
+	}
+}
+
+/* Each answer is told at most once. */
+static void tell_unread(struct play *self, const struct session *session)
+{
+	owned(buf_finish) struct buf lines = {0};
+
+	streams_tell_unread(&self->streams, session, &lines);
+	MUST(lines.size % strlen(LINE) == 0);
+	self->unread += lines.size / strlen(LINE);
+	MUST(self->unread <= self->answers);
+	clock_us += STREAM_UNREAD_US / 2;
 }
 
 static void resume(struct play *self, struct input *input,
@@ -259,6 +280,7 @@ static void step(struct play *self, struct input *input)
 		pass_time();
 		break;
 	default:
+		tell_unread(self, session);
 		break;
 	}
 }
@@ -276,6 +298,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	play.streams.keep_us = 1;
 	play.streams.keep_max = 100 * 1000;
 	begun = id_count = 0;
+	clock_us = 0;
 	memset(exchanges, 0, sizeof exchanges);
 	memset(timers, 0, sizeof timers);
 	memset(ids, 0, sizeof ids);

@@ -294,11 +294,100 @@ STREAMS = {
     "standing": bytes([0x0A, 0x0B, 0x0A, 0x0C, 0x07, 1, 0x07, 0, 0x0B, 0x0A, 0x08, 0, 99, 0]),
     "many kept": bytes([0x00, 0x03, 255, 0x04] * 12 + [0x08, 0, 99, 0, 0x4D, 0x0D]),
     "disconnected": bytes([0x00, 0x05, 0x03, 4, 0x08, 0, 99, 0, 0x03, 4, 0x04]),
+    "not read and told": bytes([0x00, 0x05, 0x03, 5, 0x04, *[0x0F] * 3, 0x08, 0, 99, 0, 0x0F]),
+    "forgotten and told": bytes([0x00, 0x05, 0x03, 5, 0x04, 0x0E, 0x0F, 0x0F]),
 }
+
+
+def http() -> dict[str, bytes]:
+    """0xFE: a piece ends; 0xFF: the connection.  $S: a session; $E: the last event's id."""
+
+    def head(method: str, *lines: str, path: str = "/mcp") -> bytes:
+        first = (f"{method} {path} HTTP/1.1", "Host: localhost")
+        return "\r\n".join((*first, *lines, "", "")).encode()
+
+    def message(method: str, **more: object) -> bytes:
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, **more}).encode()
+
+    def post(body: bytes, *lines: str, path: str = "/mcp") -> bytes:
+        kind = ("Content-Type: application/json", "Accept: application/json, text/event-stream")
+        return head("POST", *kind, *lines, f"Content-Length: {len(body)}", path=path) + body
+
+    ours, version = "Mcp-Session-Id: $S", "MCP-Protocol-Version: 2026-07-28"
+    stream = "Accept: text/event-stream"
+    chunked = ("Content-Type: application/json", "Transfer-Encoding: chunked", ours)
+    start = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "x"}}
+    meta = {META + "protocolVersion": "2026-07-28", META + "clientCapabilities": {}}
+    call = {"name": "run_python", "arguments": {"code": "1"}}
+    ping, body = message("ping"), message("tools/list")
+    standing = head("GET", stream, ours)
+    again = head("GET", stream, ours, "Last-Event-ID: $E")
+    new = ("Mcp-Method: tools/call", "Mcp-Name: run_python", version)
+    # The length of a session that stands for "$S" is not that of "$S": none is in a body.
+    return {
+        "initialize": post(message("initialize", params=start)),
+        "two requests": post(ping, ours) + post(body, ours),
+        "a body in pieces": post(ping, ours).replace(b"ping", b"pi\xfeng"),
+        "in chunks": head("POST", *chunked) + b"%x\r\n%s\r\n0\r\n\r\n" % (len(ping), ping),
+        "chunks cut": head("POST", *chunked) + b'5\xfe\r\n{"js\r\n3\xff',
+        "half a body": post(ping, ours)[:-9],
+        "continue": post(ping, ours, "Expect: 100-continue").replace(b"\r\n\r\n", b"\r\n\r\n\xfe"),
+        "two paths": b"DELETE \r\nGET /mcp \r\n\r\n",
+        "two lengths": post(ping, ours, "Content-Length: 3"),
+        "batch": post(b"[" + ping + b"," + ping + b"]", ours),
+        "stateless": post(message("tools/call", params={**call, "_meta": meta}), *new),
+        "listen": post(message("subscriptions/listen", params={"_meta": meta}), version),
+        "standing": standing + b"\xfe\xfe\xfe\xff" + again + b"\xfe\xff" + again,
+        "replay of a made-up id": standing + b"\xfe\xff" + again.replace(b"$E", b"$E_eA") + b"\xff",
+        "replay of none": head("GET", stream, ours, "Last-Event-ID: s00_1"),
+        "delete": standing + b"\xff" + head("DELETE", ours) + again,
+        "pair": head("GET", stream, path="/sse") + b"\xfe\xff" + post(ping, path="/sse?session=x"),
+        "upgrade": head("GET", "Upgrade: websocket", "Connection: Upgrade"),
+        "health": head("HEAD") + head("GET", path="/.well-known/x") + b"\0\1",
+    }
+
+
+def websocket() -> dict[str, bytes]:
+    def frame(data: bytes, first: int = 0x81, *, cut: bool = False) -> bytes:
+        return bytes([first, len(data) | 128 * cut]) + data
+
+    def text(message: object) -> bytes:
+        data = json.dumps(message, separators=(",", ":")).encode()
+        parts = [data[at : at + 125] for at in range(0, len(data), 125)]
+        flags = [0x01] + [0x00] * (len(parts) - 1)
+        flags[-1] |= 0x80
+        return b"".join(frame(part, flag) for part, flag in zip(parts, flags, strict=True))
+
+    start = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "x"}}
+    begin = text({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": start})
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    call = {"name": "run_python", "arguments": {"code": "1 + 1"}}
+    one = json.dumps(ping, separators=(",", ":")).encode()
+    return {
+        "before initialize": text(ping) + text([ping]),
+        "conversation": begin + text(ping) + text({**ping, "method": "tools/list"}),
+        "call": begin + text({**ping, "method": "tools/call", "params": call}),
+        "batch": begin + text([ping, {**ping, "id": "x"}, 3]),
+        "fragments of a byte": frame(b"{", 1) + frame(b"", 0) + frame(b"}", 0x80) + text(ping),
+        "pings between": frame(b"[1", 1) + frame(b"p", 0x89, cut=True) + frame(b"]", 0x80),
+        "pieces": frame(one, cut=True) * 2,
+        "binary": frame(one, 0x82),
+        "reserved": frame(one, 0xC1),
+        "no utf-8": frame(b"\xff\xfe") + frame(one),
+        "close": frame(b"\x03\xe8bye", 0x88) + frame(one),
+        "bad close": frame(b"\x03", 0x88),
+        "long control": frame(b"x" * 125, 0x89) + b"\xff\x89\xfe\x00\x7e",
+        "continued nothing": frame(one, 0x80),
+        "unmasked": b"\xff\x81" + bytes([len(one)]) + one,
+        "a length of 2^63": b"\xff\x81\xff\x80" + bytes(7) + b"mask",
+        "a length without need": b"\xff\x81\xff" + bytes(7) + b"\x02mask[]",
+    }
 
 
 def main() -> None:
     drivers = {
+        "http": http(),
+        "websocket": websocket(),
         "jmsg": jmsg(),
         "json": JSON,
         "rpc": rpc(),
