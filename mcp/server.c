@@ -137,7 +137,9 @@ static void on_tools_list(const struct ask *ask)
 	}
 	if (!*tools)
 		*tools = tools_list(ask->server->config, revision, structure);
-	ask_answer(ask, server_cacheable(json_pack("{sO}", "tools", *tools), revision));
+	/* not for other clients, which may be given other schemas */
+	ask_answer(ask, server_cached(json_pack("{sO}", "tools", *tools), revision,
+				      CACHE_MS, "private"));
 }
 
 /* Takes both. */
