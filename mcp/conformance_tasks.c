@@ -52,7 +52,8 @@ static void run_slow(struct tool_call *self, const struct arg_value *args)
 	owned(buf_finish) struct buf code = {0};
 
 	(void)job_defer(self); /* who knows no tasks waits */
-	buf_printf(&code, "import time; time.sleep(%g); print('Computed.')",
+	buf_printf(&code,
+		   "import threading; threading.Event().wait(%g); print('Computed.')",
 		   args[0].number);
 	run_cell(self, buf_str(&code));
 }
@@ -61,8 +62,8 @@ static void run_failing(struct tool_call *self, const struct arg_value *args)
 {
 	(void)args;
 	if (be_task(self))
-		run_cell(self, "import time; time.sleep(1); raise ValueError('as it "
-			       "is meant to')");
+		run_cell(self, "import threading; threading.Event().wait(1); raise "
+			       "ValueError('as it is meant to')");
 }
 
 static void run_protocol_error(struct tool_call *self, const struct arg_value *args)

@@ -23,7 +23,7 @@ static void job_destroy(struct job *self)
 	while ((waiter = LIST_FIRST(&self->waiters)))
 		job_unwait(waiter);
 	TAILQ_REMOVE(&self->jobs->all, self, link);
-	self->jobs->bytes -= self->bytes;
+	kept_remove(&self->jobs->kept, &self->kept);
 	loop_timer_stop(&self->timer);
 	live_stop(&self->live);
 	json_decref(self->id);
@@ -112,43 +112,6 @@ static void on_input_changed(void *arg)
 
 /* ---- results that are kept ---- */
 
-static size_t kept_of(const struct jobs *self, const struct workspace *home,
-		      size_t *bytes, struct job **oldest)
-{
-	struct job *job;
-	size_t count = 0;
-
-	*bytes = 0;
-	TAILQ_FOREACH_REVERSE(job, &self->all, job_list, link)
-	{
-		if (!job->over || job->home != home)
-			continue;
-		*oldest = job;
-		*bytes += job->bytes;
-		count++;
-	}
-	return count;
-}
-
-/* The oldest result of the one who keeps most. */
-static struct job *to_forget(const struct jobs *self)
-{
-	struct job *job, *found = NULL, *oldest = NULL;
-	size_t most = 0, bytes;
-
-	TAILQ_FOREACH(job, &self->all, link)
-	{
-		if (!job->over || (found && job->home == found->home))
-			continue;
-		kept_of(self, job->home, &bytes, &oldest);
-		if (!found || bytes > most) {
-			found = oldest;
-			most = bytes;
-		}
-	}
-	return found;
-}
-
 static void on_kept_enough(void *arg)
 {
 	job_destroy(arg);
@@ -159,22 +122,22 @@ static void keep(struct job *self)
 {
 	struct jobs *jobs = self->jobs;
 	const struct workspace *home = self->home;
-	struct job *oldest = NULL;
-	size_t bytes;
+	struct job *oldest;
 
 	self->over = true;
-	self->bytes = json_dumpb(self->result ? self->result : self->error, NULL, 0,
-				 JSON_COMPACT);
-	jobs->bytes += self->bytes;
+	kept_add(&jobs->kept, &self->kept, home,
+		 json_dumpb(self->result ? self->result : self->error, NULL, 0,
+			    JSON_COMPACT),
+		 self);
 	loop_timer_start(jobs->loop, &self->timer,
 			 jobs->config->replay_keep_s * 1000000, on_kept_enough, self);
 	tell(self);
 	while (!LIST_EMPTY(&self->waiters))
 		wake(LIST_FIRST(&self->waiters));
-	if (kept_of(jobs, home, &bytes, &oldest) > JOBS_KEPT_MAX)
-		job_destroy(oldest);
-	while (jobs->bytes > (size_t)jobs->config->replay_max &&
-	       (oldest = to_forget(jobs)))
+	if (kept_count(&jobs->kept, home) > JOBS_KEPT_MAX)
+		job_destroy(kept_oldest_of(&jobs->kept, home));
+	while (jobs->kept.bytes > (size_t)jobs->config->replay_max &&
+	       (oldest = kept_oldest_of_most(&jobs->kept)))
 		job_destroy(oldest);
 }
 
@@ -240,9 +203,14 @@ static void answer_early(struct job *self)
 	server_answer_fn *answer = self->answer;
 	void *asker = self->arg;
 	enum mcp_revision revision = self->context.revision;
+	struct outlet outlet = self->context.outlet;
 	bool task = knows_tasks(self);
 
 	part(self);
+	outlet_about(&outlet,
+		     "The first part of the answer of a cell did not reach its client: "
+		     "wait(call=\"%s\") returns all of it.\n",
+		     self->ticket);
 	json_t *result =
 	    task ? job_task(self, false) : job_result(self, self->context.structure);
 	if (task)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "mcp/kept.h"
 #include "mcp/live.h"
 #include "mcp/server.h"
 #include "mcp/tools.h"
@@ -34,7 +35,7 @@ struct jobs {              /* embed it; jobs_init() first */
 	void (*changed)(const struct job *job, void *arg);
 	void *changed_arg;
 	TAILQ_HEAD(job_list, job) all; /* job::link, the oldest first */
-	size_t bytes;                  /* of results that are kept */
+	struct kept kept;              /* results */
 };
 
 void jobs_init(struct jobs *self, struct loop *loop, const struct config *config,

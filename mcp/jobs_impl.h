@@ -20,7 +20,7 @@ struct job {
 	char ticket[JOB_TICKET_SIZE]; /* "": none */
 	bool over, cancelled, lost;
 	json_t *result, *error; /* owned: one of them when it is over */
-	size_t bytes;           /* of that */
+	struct kept_item kept;  /* that */
 	int64_t begun_us;
 	time_t created, updated;
 	struct loop_timer timer; /* until it answers late, or is forgotten */

@@ -42,6 +42,7 @@ struct stream {
 	void (*left)(void *arg);
 	void *arg;
 	struct loop_timer timer;
+	struct kept_item kept; /* it is over and nobody reads it */
 };
 
 /* ---- events ---- */
@@ -54,6 +55,7 @@ static void event_drop(struct stream *self, struct event *event)
 		self->next = TAILQ_NEXT(event, link);
 	self->bytes -= size;
 	self->streams->bytes -= size;
+	kept_resize(&self->streams->kept, &self->kept, self->bytes);
 	if (!event->must)
 		self->notes -= size;
 	TAILQ_REMOVE(&self->events, event, link);
@@ -75,6 +77,7 @@ static void event_add(struct stream *self, const struct buf *text, bool must,
 		self->next = event;
 	self->bytes += size;
 	self->streams->bytes += size;
+	kept_resize(&self->streams->kept, &self->kept, self->bytes);
 	if (!must)
 		self->notes += size;
 }
@@ -97,6 +100,7 @@ static void stream_destroy(struct stream *self)
 	take_unread(self);
 	while ((event = TAILQ_FIRST(&self->events)))
 		event_drop(self, event);
+	kept_remove(&self->streams->kept, &self->kept);
 	loop_timer_stop(&self->timer);
 	TAILQ_REMOVE(&self->streams->all, self, link);
 	free(self);
@@ -104,54 +108,18 @@ static void stream_destroy(struct stream *self)
 
 /* ---- what is kept ---- */
 
-static bool is_kept_only(const struct stream *self)
-{
-	return self->over && !self->exchange;
-}
-
-static size_t bytes_of(const struct streams *self, const void *owner)
-{
-	const struct stream *stream;
-	size_t bytes = 0;
-
-	TAILQ_FOREACH(stream, &self->all, link)
-	bytes += is_kept_only(stream) && stream->owner == owner ? stream->bytes : 0;
-	return bytes;
-}
-
-/* Makes room at the cost of who has most: the oldest of what is only kept for him. */
-static bool evict(struct streams *self)
-{
-	struct stream *stream, *found = NULL;
-	size_t most = 0;
-
-	TAILQ_FOREACH(stream, &self->all, link)
-	{
-		if (!is_kept_only(stream) || (found && stream->owner == found->owner))
-			continue;
-		size_t bytes = bytes_of(self, stream->owner);
-		if (!found || bytes > most) {
-			found = stream;
-			most = bytes;
-		}
-	}
-	if (found)
-		stream_destroy(found);
-	return found != NULL;
-}
-
 static void keep_within(struct streams *self)
 {
-	const struct stream *stream;
-	size_t count = 0;
+	struct stream *oldest;
 
-	TAILQ_FOREACH(stream, &self->all, link)
-	count += is_kept_only(stream);
-	while (self->bytes > self->keep_max || count > ENDED_MAX) {
-		if (!evict(self))
-			return;
-		count--;
-	}
+	while ((self->bytes > self->keep_max || self->kept.count > ENDED_MAX) &&
+	       (oldest = kept_oldest_of_most(&self->kept)))
+		stream_destroy(oldest);
+}
+
+static bool is_kept_only(const struct stream *self)
+{
+	return self->kept.owner != NULL;
 }
 
 static void on_kept_enough(void *arg)
@@ -172,6 +140,9 @@ static void rest(struct stream *self)
 		stream_destroy(self);
 		return;
 	}
+	if (self->over && !is_kept_only(self))
+		kept_add(&self->streams->kept, &self->kept, self->owner, self->bytes,
+			 self);
 	self->rests_since = loop_now_us();
 	loop_timer_start(self->streams->loop, &self->timer, self->streams->keep_us,
 			 on_kept_enough, self);
@@ -220,6 +191,7 @@ static void on_drained(struct exchange *exchange, void *arg)
 static void attach(struct stream *self, struct exchange *exchange, const char *headers)
 {
 	self->exchange = exchange;
+	kept_remove(&self->streams->kept, &self->kept);
 	loop_timer_stop(&self->timer);
 	http_on_gone(exchange, on_gone, self);
 	http_on_drained(exchange, on_drained, self);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "mcp/kept.h"
 #include "mcp/session.h"
 #include "mcp/unread.h"
 #include "wire/http.h"
@@ -35,7 +36,8 @@ struct streams { /* embed it; streams_init(), and what is borrowed, by the owner
 	size_t keep_max; /* bytes of events kept in all */
 	TAILQ_HEAD(stream_list, stream) all; /* stream::link, the oldest first */
 	size_t bytes;                        /* of their events */
-	struct unread unread;                /* answers that were forgotten */
+	struct kept kept;     /* those that are over and that nobody reads */
+	struct unread unread; /* answers that were forgotten */
 };
 
 struct stream_options {
