@@ -47,7 +47,10 @@ static void drop_uris(struct wishes *self, struct wish *wish)
 	const char *uri;
 	json_t *value;
 
-	json_object_foreach(wish->uris, uri, value) self->bytes -= strlen(uri);
+	json_object_foreach(wish->uris, uri, value)
+	{
+		self->bytes -= strlen(uri);
+	}
 	json_decref(wish->uris);
 	wish->uris = NULL;
 }
