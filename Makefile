@@ -87,7 +87,7 @@ lock: ## write all lock files anew, with the newest versions only after ARGS=--u
 	    -o requirements.txt requirements.in) || exit; \
 	done
 	$(PY_TOOLS)/$(LOCK) $(ARGS) -o tests/classes/requirements.txt tests/classes/requirements.in
-	for room in tests/clients tests/conformance bench; do \
+	for room in tests/clients tests/conformance tests/agents bench; do \
 	  .venv-clients/bin/npm $(if $(findstring upgrade,$(ARGS)),update,install) \
 	    --prefix $$room --package-lock-only --omit-lockfile-registry-resolved \
 	    --ignore-scripts --no-fund --no-audit --loglevel error || exit; \

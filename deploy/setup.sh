@@ -142,14 +142,15 @@ npm_packages() {
 	return 1
 }
 
-# The MCP clients and peers of tests/clients and the suite of tests/conformance.  Node.js
-# comes with npm from PyPI: Debian's npm would bring 350 packages, and its Node.js is too
-# old for the Inspector.
+# The MCP clients and peers of tests/clients, the suite of tests/conformance, and programs
+# that people use (tests/agents; of 210 MB, Claude Code is 180).  Node.js comes with npm from
+# PyPI: Debian's npm would bring 350 packages, and its Node.js is too old for the Inspector.
 ensure_clients() {
 	optional_environment pip_environment .venv-clients tests/clients/requirements.txt \
 		"tests with other MCP clients will skip" || return 0
 	npm_packages tests/clients "tests with clients for Node.js will skip" || true
 	npm_packages tests/conformance "the conformance suite will skip" || true
+	npm_packages tests/agents "tests with Claude Code and others will skip" || true
 }
 
 # Servers that make bench measures against.

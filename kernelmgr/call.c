@@ -10,6 +10,7 @@
 #include "wire/json.h"
 #include "wire/log.h"
 #include "wire/mem.h"
+#include "wire/utf8.h"
 #include "wire/words.h"
 
 enum {
@@ -17,6 +18,7 @@ enum {
 	EXIT_TIMED_OUT = 124,
 	EXIT_SIGNALLED = 128, /* and the signal's number */
 	EXTENSIONS_MAX = 150, /* five minutes of backlog */
+	PROMPT_CHARS = 1000,  /* of what input() shows */
 };
 
 #define TO(id) (1u << CALL_##id)
@@ -40,14 +42,14 @@ const char *call_state_name(enum call_state state)
 	return rows[state].name;
 }
 
-static long long seconds_run(const struct call *self)
-{
-	return (loop_now_us() - self->started_us) / 1000000;
-}
-
 static struct loop *loop_of(const struct call *self)
 {
 	return self->workspace->place->kernels.loop;
+}
+
+double call_deadline_s(enum call_state state)
+{
+	return rows[state].deadline_s;
 }
 
 void call_states_markdown(FILE *to)
@@ -304,34 +306,7 @@ static void judge(struct call *self)
 		self->exit_code = EXIT_SIGNALLED + 2; /* SIGINT */
 	else
 		self->end = code ? CALL_ERROR : CALL_OK;
-	if (self->end == CALL_TIMED_OUT)
-		buf_printf(&self->notice,
-			   "Timed out after %lld s and was interrupted. The kernel "
-			   "lives: its variables are kept.\n",
-			   self->interrupted_s);
-	if (self->end == CALL_CANCELLED && self->workspace->draining)
-		buf_text(&self->notice,
-			 self->workspace->saving.store
-			     ? "Vivarium is stopping: the cell was interrupted.\n"
-			     : "Vivarium is stopping: the cell was interrupted "
-			       "and all variables are lost.\n");
-	else if (self->over_quota)
-		buf_text(&self->notice, "The cell wrote files over the quota and was "
-					"interrupted. The kernel lives: its variables "
-					"are kept.\n");
-	else if (self->end == CALL_CANCELLED)
-		buf_text(&self->notice, "Cancelled: the cell was interrupted. The "
-					"kernel lives: its variables are kept.\n");
-	if (outputs->aborted)
-		buf_text(&self->notice, "The kernel skipped this cell (aborted).\n");
-	if (json_is_true(json_object_get(outputs->summary, "exiting")))
-		buf_printf(
-		    &self->notice,
-		    "The code called exit(): the kernel stops%s. sys.exit() would "
-		    "end only the cell.\n",
-		    self->workspace->saving.store
-			? " and the next call starts a new one"
-			: " and its variables are gone");
+	call_tell_end(self);
 }
 
 /* ---- pictures ---- */
@@ -375,7 +350,7 @@ void call_send(struct call *self)
 	if (files_scan(workspace->files, FILES_SCAN_LIMIT, &self->before, &err) < 0)
 		log_warn(workspace->name, "%s", err.msg);
 	if (kernel_execute(workspace->kernel, buf_str(&self->code), self->code.size,
-			   self->msg_id, &err) < 0) {
+			   self->options.input != NULL, self->msg_id, &err) < 0) {
 		call_fail(self, "%s", err.msg);
 		return;
 	}
@@ -395,15 +370,21 @@ void call_send(struct call *self)
 static void interrupt(struct call *self, enum call_end end)
 {
 	self->end = end;
-	self->interrupted_s = seconds_run(self);
+	self->interrupted_s = call_seconds_run(self);
 	set_state(self, CALL_INTERRUPTING,
 		  end == CALL_TIMED_OUT ? "timed out" : "cancelled");
 	kernel_interrupt(self->workspace->kernel);
 }
 
+static bool can_be_interrupted(const struct call *self)
+{
+	return self->state == CALL_SENT || self->state == CALL_RUNNING ||
+	       self->state == CALL_ASKING;
+}
+
 void call_over_quota(struct call *self)
 {
-	if (self->state != CALL_SENT && self->state != CALL_RUNNING)
+	if (!can_be_interrupted(self))
 		return;
 	self->over_quota = true;
 	interrupt(self, CALL_CANCELLED);
@@ -413,7 +394,7 @@ void call_cancel(struct call *self)
 {
 	if (self->state <= CALL_STARTING)
 		call_fail(self, "Cancelled before it ran.");
-	else if (self->state == CALL_SENT || self->state == CALL_RUNNING)
+	else if (can_be_interrupted(self))
 		interrupt(self, CALL_CANCELLED);
 }
 
@@ -451,10 +432,42 @@ static void take_number(struct call *self)
 		self->cell = self->workspace->cells = (unsigned long long)number;
 }
 
+/* One at a time; code in the kernel can send anything. */
+static void on_stdin(struct call *self, const struct jmsg *message)
+{
+	owned(buf_finish) struct buf prompt = {0};
+	const json_t *text = json_object_get(message->content, "prompt");
+
+	if (!self->options.input || strcmp(message->type, "input_request") != 0 ||
+	    (self->state != CALL_SENT && self->state != CALL_RUNNING))
+		return;
+	if (self->state == CALL_SENT)
+		set_state(self, CALL_RUNNING, "asks");
+	set_state(self, CALL_ASKING, "input_request");
+	utf8_show_cut(&prompt, json_is_string(text) ? json_string_value(text) : "",
+		      json_string_length(text), PROMPT_CHARS);
+	self->options.input(buf_str(&prompt), self->arg);
+}
+
+void call_answer(struct call *self, const char *text, size_t size)
+{
+	static const char end_of_file[] = "\4"; /* as ipykernel reads it */
+
+	if (self->state != CALL_ASKING)
+		return;
+	set_state(self, CALL_RUNNING, text ? "answered" : "not answered");
+	kernel_answer(self->workspace->kernel, text ? text : end_of_file,
+		      text ? size : sizeof end_of_file - 1);
+}
+
 void call_on_message(struct call *self, enum kernel_channel channel,
 		     const struct jmsg *message)
 {
 	self->messages++;
+	if (channel == KERNEL_STDIN) {
+		on_stdin(self, message);
+		return;
+	}
 	if (channel == KERNEL_IOPUB) {
 		outputs_add(&self->outputs, message);
 		show(self, message);
@@ -465,36 +478,11 @@ void call_on_message(struct call *self, enum kernel_channel channel,
 	look(self);
 }
 
-static void describe_death(struct call *self, const struct kernel_death *death)
-{
-	struct buf *notice = &self->notice;
-
-	if (self->end == CALL_TIMED_OUT || self->end == CALL_CANCELLED)
-		buf_printf(notice,
-			   "%s after %lld s and did not yield to the interrupt for "
-			   "%lld s: the kernel was killed.",
-			   self->end == CALL_TIMED_OUT ? "Timed out"
-			   : self->over_quota          ? "Wrote files over the quota"
-						       : "Cancelled",
-			   self->interrupted_s,
-			   seconds_run(self) - self->interrupted_s);
-	else if (self->state == CALL_IDLED && death->requested)
-		buf_printf(notice,
-			   "The kernel was idle after this cell, but did not answer "
-			   "within %.0f s: it was killed.",
-			   rows[CALL_IDLED].deadline_s);
-	else
-		buf_printf(notice, "The kernel %s while this cell ran.", death->words);
-	saving_tell_begun(self->workspace, notice);
-	buf_text(notice, " The next call starts a new one");
-	workspace_tell_loss(self->workspace, notice);
-}
-
 void call_on_death(struct call *self, const struct kernel_death *death)
 {
 	bool timed_out = self->end == CALL_TIMED_OUT;
 
-	describe_death(self, death);
+	call_tell_death(self, death);
 	self->end =
 	    timed_out || self->end == CALL_CANCELLED ? CALL_KILLED : CALL_KERNEL_DIED;
 	if (timed_out)
@@ -557,6 +545,11 @@ static void on_deadline(void *arg)
 	case CALL_STARTING:
 		call_fail(self, "The kernel was not ready within %.0f s.",
 			  rows[CALL_STARTING].deadline_s);
+		break;
+	case CALL_ASKING:
+		buf_printf(&self->notice, "Nobody answered its input() for %.0f s.\n",
+			   rows[CALL_ASKING].deadline_s);
+		interrupt(self, CALL_TIMED_OUT);
 		break;
 	case CALL_SENT:
 	case CALL_RUNNING:

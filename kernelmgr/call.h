@@ -28,8 +28,11 @@
 	      TO(PICTURES),                                                            \
 	  30, "interrupt")                                                             \
 	X(RUNNING, "running",                                                          \
-	  TO(REPLIED) | TO(IDLED) | TO(INTERRUPTING) | TO(PICTURES),                   \
+	  TO(ASKING) | TO(REPLIED) | TO(IDLED) | TO(INTERRUPTING) | TO(PICTURES),      \
 	  STATE_OWN_TIMEOUT, "interrupt")                                              \
+	X(ASKING, "asking",                                                            \
+	  TO(RUNNING) | TO(REPLIED) | TO(IDLED) | TO(INTERRUPTING) | TO(PICTURES),     \
+	  600, "interrupt")                                                            \
 	X(INTERRUPTING, "interrupting", TO(REPLIED) | TO(IDLED) | TO(PICTURES), 5,     \
 	  "kill the kernel")                                                           \
 	X(REPLIED, "replied", TO(REPLIED) | TO(PICTURES), 2,                           \
@@ -86,9 +89,14 @@ struct workspace;
 struct call;
 typedef void call_done_fn(const struct outcome *outcome, void *arg);
 
+/* The code wants a line of text, with this prompt: it waits for call_answer(), and no
+ * time counts.  UTF-8 of bounded length. */
+typedef void call_input_fn(const char *prompt, void *arg);
+
 struct call_options {
-	int64_t timeout_s; /* of the run; at least 1 */
-	bool fresh;        /* in a new kernel */
+	int64_t timeout_s;    /* of the run, and anew after each answer; at least 1 */
+	call_input_fn *input; /* its arg is done's; NULL: input() fails */
+	bool fresh;           /* in a new kernel */
 	enum call_back back;
 	long long cells;               /* how far, or to which */
 	char branch[BRANCH_NAME_SIZE]; /* instead: copy the workspace; "" not */
@@ -101,6 +109,9 @@ int call_create(struct call **out, struct workspace *workspace, const char *code
 		void *arg, struct err *err) must_check;
 /* Interrupts it if it runs, takes it out of the queue if it waits. */
 void call_cancel(struct call *self);
+
+/* What the code asked for, as UTF-8; NULL: there is no answer, EOFError for it. */
+void call_answer(struct call *self, const char *text, size_t size);
 
 /* Text of a stream, as it comes. */
 typedef void call_print_fn(bool is_err, const char *text, size_t size, void *arg);

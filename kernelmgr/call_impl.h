@@ -124,6 +124,16 @@ void call_over_quota(struct call *self);
 /* What its workspace's files take is known, or will not be. */
 void call_on_measured(struct call *self);
 
+/* Seconds until the deadline of a state. */
+double call_deadline_s(enum call_state state);
+
+/* call_words.c: appends whole lines to the notice, of a run that ended by itself or was
+ * interrupted; of one whose kernel died. */
+void call_tell_end(struct call *self);
+void call_tell_death(struct call *self, const struct kernel_death *death);
+/* So far. */
+long long call_seconds_run(const struct call *self);
+
 /* call_pictures.c: makes the pictures that come with the answer; then done(self). */
 void call_begin_pictures(struct call *self, pictures_done_fn *done);
 void call_fail(struct call *self, const char *fmt, ...)

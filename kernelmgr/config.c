@@ -165,8 +165,10 @@ static const struct opt options[] = {
      .help = "1 allows to listen on an address that other machines reach: whoever can "
 	     "connect can run code."},
     {"confirm", OPT_SWITCH, AT(confirm), 0, 1, .fallback = "1",
-     .help = "Ask the user, where the client can, before write_file replaces a file "
-	     "that it did not write, and before an undo of more than 5 cells."},
+     .help =
+	 "Ask the user, where the client can: what input() wants, before write_file "
+	 "replaces a file that it did not write, before an undo of more than 5 "
+	 "cells."},
     {"conformance", OPT_SWITCH, AT(conformance), 0, 1, .fallback = "0", .bare = true,
      .help = "Offer the test_* tools, prompts and resources of MCP's conformance "
 	     "suite too; on loopback only. --conformance alone is enough."},

@@ -298,12 +298,12 @@ bool kernel_has_begun(const struct kernel_death *death, const char *id)
 	return !death->tells_begun || strcmp(death->last_begun, id) == 0;
 }
 
-int kernel_execute(struct kernel *self, const char *code, size_t size,
+int kernel_execute(struct kernel *self, const char *code, size_t size, bool asks,
 		   char id[JMSG_ID_SIZE], struct err *err)
 {
 	json_t *content = json_pack("{ss% sb sb s{} sb sb}", "code", code, size,
 				    "silent", 0, "store_history", 1, "user_expressions",
-				    "allow_stdin", 0, "stop_on_error", 0);
+				    "allow_stdin", asks, "stop_on_error", 0);
 
 	if (!content)
 		return err_set(err, ERR_ARGUMENT, "the code is not valid UTF-8");
@@ -313,6 +313,17 @@ int kernel_execute(struct kernel *self, const char *code, size_t size,
 		return -1;
 	kernel_set_state(self, KERNEL_BUSY, id);
 	return 0;
+}
+
+void kernel_answer(struct kernel *self, const char *text, size_t size)
+{
+	json_t *content = json_pack("{ss%}", "value", text, size);
+	char id[JMSG_ID_SIZE];
+	struct err err;
+
+	if (!content || jmsg_send(&self->session, self->sockets[KERNEL_STDIN],
+				  "input_reply", content, id, &err) < 0)
+		log_warn(self->name, "its input() cannot be answered");
 }
 
 void kernel_tell(struct kernel *self, const char *fmt, ...)
@@ -375,4 +386,12 @@ void kernel_kill(struct kernel *self)
 		return;
 	kernel_set_state(self, KERNEL_KILLING, "SIGKILL");
 	tell_supervisor(self, "kill");
+}
+
+void kernel_dismiss(struct kernel *self, const char *words)
+{
+	if (self->state < KERNEL_KILLING)
+		snprintf(self->death.words, sizeof self->death.words, "%s: ended",
+			 words);
+	kernel_kill(self);
 }

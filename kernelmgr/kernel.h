@@ -51,7 +51,13 @@ enum kernel_state {
 	    KERNEL_STATE_COUNT
 };
 
-enum kernel_channel { KERNEL_SHELL, KERNEL_IOPUB, KERNEL_CONTROL };
+enum kernel_channel {
+	KERNEL_SHELL,
+	KERNEL_IOPUB,
+	KERNEL_CONTROL,
+	KERNEL_STDIN,
+	KERNEL_CHANNEL_COUNT
+};
 
 enum { KERNEL_NAME_SIZE = 508 };
 
@@ -127,9 +133,12 @@ pid_t kernel_pid(const struct kernel *self);
 
 /* False only if no code of this request can have run. */
 bool kernel_has_begun(const struct kernel_death *death, const char *id);
-/* IDLE to BUSY: sends an execute_request (code is UTF-8) and stores its id. */
-int kernel_execute(struct kernel *self, const char *code, size_t size,
+/* IDLE to BUSY: sends an execute_request (code is UTF-8) and stores its id.  asks: its
+ * input() may ask (input_request on KERNEL_STDIN). */
+int kernel_execute(struct kernel *self, const char *code, size_t size, bool asks,
 		   char id[JMSG_ID_SIZE], struct err *err) must_check;
+/* Answers an input_request with a line of UTF-8. */
+void kernel_answer(struct kernel *self, const char *text, size_t size);
 /* The execution is over: back to IDLE.  Harmless in other states. */
 void kernel_release(struct kernel *self);
 /* SIGINT to its process group and a nudge on the shell channel, since an awaiting
@@ -146,5 +155,8 @@ void kernel_tell(struct kernel *self, const char *fmt, ...)
 void kernel_tell_limits(struct kernel *self, struct buf *out);
 /* Kills the whole process tree. */
 void kernel_kill(struct kernel *self);
+/* The same, of one that is not needed any more: no fault, so words say what its end was
+ * ("had shown its file"). */
+void kernel_dismiss(struct kernel *self, const char *words);
 
 #endif

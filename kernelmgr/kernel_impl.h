@@ -30,8 +30,8 @@ struct kernel {
 	pid_t pid;
 	struct limits_kernel limits;
 
-	struct zsock *sockets[3]; /* by kernel_channel */
-	struct replay_guard replays[3];
+	struct zsock *sockets[KERNEL_CHANNEL_COUNT];
+	struct replay_guard replays[KERNEL_CHANNEL_COUNT];
 	struct jmsg_session session;
 	char probe_id[JMSG_ID_SIZE];
 	bool probe_answered, iopub_heard;

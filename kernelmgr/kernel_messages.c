@@ -13,6 +13,9 @@ enum {
 	PROBE_EVERY_US = 100 * 1000,
 };
 
+/* A kernel asks on stdin whom it knows from shell: both connections have one name. */
+#define IDENTITY "vivarium"
+
 void kernel_probe(void *arg)
 {
 	struct kernel *self = arg;
@@ -82,6 +85,12 @@ static void on_control_channel(struct zsock *zsock, void *arg)
 	receive(arg, KERNEL_CONTROL);
 }
 
+static void on_stdin(struct zsock *zsock, void *arg)
+{
+	(void)zsock;
+	receive(arg, KERNEL_STDIN);
+}
+
 static int connect_one(struct kernel *self, enum kernel_channel channel,
 		       struct err *err)
 {
@@ -93,6 +102,7 @@ static int connect_one(struct kernel *self, enum kernel_channel channel,
 	    [KERNEL_SHELL] = {CONN_SHELL, ZSOCK_DEALER, on_shell},
 	    [KERNEL_IOPUB] = {CONN_IOPUB, ZSOCK_SUB, on_iopub},
 	    [KERNEL_CONTROL] = {CONN_CONTROL, ZSOCK_DEALER, on_control_channel},
+	    [KERNEL_STDIN] = {CONN_STDIN, ZSOCK_DEALER, on_stdin},
 	};
 	char path[PATH_MAX + 16];
 
@@ -103,6 +113,7 @@ static int connect_one(struct kernel *self, enum kernel_channel channel,
 			     &(struct zsock_options){
 				 .type = channels[channel].type,
 				 .path = path,
+				 .identity = IDENTITY,
 				 .message_max = JMSG_FRAME_MAX,
 			     },
 			     channels[channel].readable, self, err);

@@ -57,7 +57,7 @@ static void give_up(struct proof *self)
 	if (self->workspace)
 		place->kernels_alive--;
 	self->workspace = NULL;
-	kernel_kill(self->kernel);
+	kernel_dismiss(self->kernel, "tried a state that nobody asks about now");
 }
 
 void proof_yield(struct workspace_place *place)
@@ -140,7 +140,7 @@ static void on_ready(void *arg)
 	struct err err;
 
 	if (self->workspace &&
-	    kernel_execute(self->kernel, "", 0, self->msg_id, &err) < 0) {
+	    kernel_execute(self->kernel, "", 0, false, self->msg_id, &err) < 0) {
 		log_warn(self->workspace->name, "%s", err.msg);
 		give_up(self);
 	}
@@ -169,7 +169,7 @@ static void on_message(enum kernel_channel channel, const struct jmsg *message,
 		return;
 	if (json_is_object(restored))
 		conclude(self, rows_of(restored), NULL);
-	kernel_kill(self->kernel);
+	kernel_dismiss(self->kernel, "has tried a state");
 }
 
 /* By somebody's kill it was not the name's fault. */

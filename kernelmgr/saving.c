@@ -383,13 +383,14 @@ static void tell(struct workspace *self, const json_t *restored, struct buf *out
 	const json_t *failed = json_object_get(restored, "failed");
 	long long cell = json_integer_of(restored, "cell", 0);
 	size_t names = json_count_of(restored, "names");
+	size_t count = names ? names : json_count_of(restored, "imports");
 
 	tell_gone("The saved state could not be restored: ",
 		  json_text(restored, "error", NULL), out);
-	if (!names && !json_array_size(failed))
+	if (!count && !json_array_size(failed))
 		return; /* there was nothing to come back */
-	buf_printf(out, "%zu variable%s restored, as after cell %lld", names,
-		   plural_s(names), cell);
+	buf_printf(out, "%zu %s%s restored, as after cell %lld", count,
+		   count > names ? "import" : "variable", plural_s(count), cell);
 	tell_lost_cells(self, cell, (long long)self->cells, out);
 	buf_text(out, ".\n");
 	tell_failed(failed, out);

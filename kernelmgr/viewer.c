@@ -61,7 +61,8 @@ static void conclude(struct viewer *self)
 	owned(buf_finish) struct buf text = {0};
 	struct err why;
 
-	kernel_kill(self->kernel);
+	kernel_dismiss(self->kernel, outputs->error_name ? "could not show its file"
+							 : "has shown its file");
 	if (!outputs->error_name) {
 		outputs_out(outputs, &text);
 		tell(self, &text, NULL);
@@ -76,7 +77,7 @@ static void give_up(struct viewer *self, const char *words)
 {
 	struct err why;
 
-	kernel_kill(self->kernel);
+	kernel_dismiss(self->kernel, "shows its file no longer");
 	err_set(&why, ERR_ARGUMENT, "%s", words);
 	tell(self, NULL, &why);
 }
@@ -99,7 +100,7 @@ void viewer_drop(struct viewer **self)
 		return;
 	dropped->done = NULL;
 	loop_timer_stop(&dropped->deadline);
-	kernel_kill(dropped->kernel);
+	kernel_dismiss(dropped->kernel, "shows its file no longer");
 }
 
 void viewer_drain(struct workspace *workspace)
@@ -121,7 +122,7 @@ static void on_ready(void *arg)
 	struct err err;
 
 	if (self->done && kernel_execute(self->kernel, self->code.data, self->code.size,
-					 self->msg_id, &err) < 0)
+					 false, self->msg_id, &err) < 0)
 		give_up(self, err.msg);
 }
 

@@ -33,7 +33,7 @@ static const struct {
      "in the middle when it is long: print what you need."},
     {PERSISTENT, NULL,
      "A cell over its timeout_seconds is interrupted; its output and variables stay. "
-     "input() does not work."},
+     "input() asks the user, where the client can."},
     {ALWAYS, "wait",
      "A call that takes long answers with what there is and a call id: wait(call) "
      "gives the rest."},

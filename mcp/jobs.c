@@ -1,36 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "mcp/jobs.h"
+#include "mcp/jobs_impl.h"
 
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "wire/json.h"
 #include "wire/mem.h"
-
-enum { POLL_MS = 1000 };
-
-struct job {
-	TAILQ_ENTRY(job) link;
-	struct jobs *jobs; /* borrowed */
-	struct server_context context;
-	json_t *id; /* owned */
-	struct tool_call tool;
-	struct live live;
-	server_answer_fn *answer; /* NULL: it has been given, or nobody wants it */
-	void *arg;
-	const struct workspace *home; /* of its user, whatever branch it works in */
-	char ticket[JOB_TICKET_SIZE]; /* "": none */
-	bool over, cancelled, lost;
-	json_t *result, *error; /* owned: one of them when it is over */
-	size_t bytes;           /* of that */
-	int64_t begun_us;
-	time_t created, updated;
-	struct loop_timer timer; /* until it answers late, or is forgotten */
-	LIST_HEAD(, job_waiter) waiters;
-};
 
 void jobs_init(struct jobs *self, struct loop *loop, const struct config *config,
 	       json_t *(*dress)(json_t *result, enum mcp_revision revision))
@@ -122,12 +99,15 @@ static void on_input_changed(void *arg)
 {
 	struct job *self = arg;
 
-	if (self->tool.outstanding)
+	if (self->tool.outstanding &&
+	    !self->tool.call) /* cells have a time of theirs */
 		loop_timer_start(self->jobs->loop, &self->timer,
 				 (int64_t)ASKS_STATE_S * 1000000, on_unanswered, self);
 	else
 		loop_timer_stop(&self->timer);
 	tell(self);
+	while (self->tool.outstanding && !LIST_EMPTY(&self->waiters))
+		wake(LIST_FIRST(&self->waiters));
 }
 
 /* ---- results that are kept ---- */
@@ -214,6 +194,7 @@ static void part(struct job *self)
 	self->arg = NULL;
 	/* Whoever fetches it may want all that there is. */
 	self->tool.structure = true;
+	self->tool.input_changed = on_input_changed;
 }
 
 /* ---- answers ---- */
@@ -264,10 +245,8 @@ static void answer_early(struct job *self)
 	part(self);
 	json_t *result =
 	    task ? job_task(self, false) : job_result(self, self->context.structure);
-	if (task) {
-		self->tool.input_changed = on_input_changed;
+	if (task)
 		json_object_set_new(result, "resultType", json_string("task"));
-	}
 	answer(rpc_result(self->id, self->jobs->dress(result, revision)), asker);
 }
 
@@ -277,6 +256,34 @@ static void on_patience_over(void *arg)
 
 	if (self->tool.call) /* else its answer is on its way */
 		answer_early(self);
+}
+
+void job_ask(struct tool_call *call)
+{
+	struct job *self = call->arg;
+	server_answer_fn *answer = self->answer;
+	void *asker = self->arg;
+
+	loop_timer_stop(&self->timer);
+	part(self);
+	tool_put_up(call);
+	call->asks.wanted = json_copy(call->outstanding);
+	json_t *result =
+	    asks_result(&call->asks, json_pack("{ss}", "call", self->ticket));
+	answer(rpc_result(self->id, self->jobs->dress(result, self->context.revision)),
+	       asker);
+}
+
+void jobs_stop_asking(struct jobs *self, const struct workspace *workspace)
+{
+	struct job *job, *next;
+
+	for (job = TAILQ_FIRST(&self->all); job; job = next) {
+		next = TAILQ_NEXT(job, link);
+		if (job->tool.workspace == workspace && job->tool.outstanding &&
+		    job->tool.call && !knows_tasks(job) && LIST_EMPTY(&job->waiters))
+			tool_give_up(&job->tool, NULL);
+	}
 }
 
 static size_t tasks_of(const struct jobs *self, const struct workspace *home)
@@ -441,28 +448,17 @@ struct job *job_find(const struct jobs *self, const struct workspace *home,
 	return NULL;
 }
 
-bool job_is_over(const struct job *self)
-{
-	return self->over;
-}
-
-int64_t job_begun_us(const struct job *self)
-{
-	return self->begun_us;
-}
-
-struct call *job_call(const struct job *self)
-{
-	return self->tool.call;
-}
-
 static void describe(const struct job *self, struct buf *out)
 {
 	long long seconds = (long long)(loop_now_us() - self->begun_us) / 1000000;
 	enum call_state state =
 	    self->tool.call ? call_state(self->tool.call) : CALL_DONE;
 
-	if (state == CALL_QUEUED || state == CALL_STARTING)
+	if (self->tool.outstanding)
+		buf_printf(out,
+			   "Waiting for an answer of the user since its input() asked "
+			   "for one; its output so far is below. ");
+	else if (state == CALL_QUEUED || state == CALL_STARTING)
 		buf_printf(out, "Not begun after %lld s: %s. ", seconds,
 			   state == CALL_QUEUED ? "it waits for the calls before it"
 						: "its kernel is starting");
@@ -497,81 +493,4 @@ json_t *job_result(const struct job *self, bool structure)
 	if (!structure)
 		json_object_del(result, "structuredContent");
 	return result;
-}
-
-static json_t *time_json(time_t when)
-{
-	char text[32];
-	struct tm utc;
-
-	gmtime_r(&when, &utc);
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-	return json_string(text);
-}
-
-static const char *status_of(const struct job *self)
-{
-	if (!self->over)
-		return self->tool.outstanding ? "input_required" : "working";
-	return self->error ? "failed" : self->cancelled ? "cancelled" : "completed";
-}
-
-static const char *status_message(const struct job *self)
-{
-	if (self->error)
-		return json_text(self->error, "message", "");
-	if (self->tool.outstanding)
-		return "It waits for answers.";
-	return self->tool.call ? "The cell is running." : NULL;
-}
-
-/* null while it is not known. */
-static json_t *ttl_json(const struct job *self)
-{
-	time_t lived = self->updated - self->created;
-
-	return self->over
-		   ? json_integer(
-			 (json_int_t)(lived + self->jobs->config->replay_keep_s) * 1000)
-		   : json_null();
-}
-
-json_t *job_task(const struct job *self, bool whole)
-{
-	const char *message = status_message(self);
-	json_t *task = json_pack("{ss ss ss* so so so si}", "taskId", self->ticket,
-				 "status", status_of(self), "statusMessage", message,
-				 "createdAt", time_json(self->created), "lastUpdatedAt",
-				 time_json(self->updated), "ttlMs", ttl_json(self),
-				 "pollIntervalMs", POLL_MS);
-
-	if (!whole)
-		return task;
-	if (self->tool.outstanding)
-		json_object_set_new(task, "inputRequests",
-				    json_copy(self->tool.outstanding));
-	if (self->error)
-		json_object_set(task, "error", self->error);
-	else if (self->over && !self->cancelled)
-		json_object_set_new(
-		    task, "result",
-		    self->jobs->dress(job_result(self, self->context.structure),
-				      MCP_STATELESS));
-	return task;
-}
-
-bool job_has_news(const struct job *self)
-{
-	return self->over || self->tool.outstanding;
-}
-
-const struct workspace *job_home(const struct job *self)
-{
-	return self->home;
-}
-
-void job_answer(struct job *self, json_t *responses)
-{
-	if (!self->over)
-		tool_answer(&self->tool, responses);
 }

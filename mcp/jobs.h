@@ -64,6 +64,7 @@ size_t jobs_abandon(struct jobs *self, const void *arg);
 /* A job of this user that has a ticket, or NULL. */
 struct job *job_find(const struct jobs *self, const struct workspace *home,
 		     const char *ticket);
+const char *job_ticket(const struct job *self);
 bool job_is_over(const struct job *self);
 int64_t job_begun_us(const struct job *self);
 /* Its result, or what there is so far, as a CallToolResult.  Caller owns. */
@@ -71,6 +72,8 @@ json_t *job_result(const struct job *self, bool structure);
 /* As a task of the extension: whole, as tasks/get shows it, or as it is made.  Caller
  * owns. */
 json_t *job_task(const struct job *self, bool whole);
+/* What it asks, by keys: requests; borrowed; NULL: nothing. */
+json_t *job_questions(const struct job *self);
 /* Whether its client should look, if he has not done so yet: it is over, or asks. */
 bool job_has_news(const struct job *self);
 /* Whose it is. */
@@ -85,6 +88,12 @@ struct call *job_call(const struct job *self);
  * first. */
 void job_wait(struct job *self, struct job_waiter *waiter, int64_t seconds);
 
+/* For a call whose request waits, and whose cell asks, in 2026-07-28: answers with an
+ * input_required that leads back to it. */
+void job_ask(struct tool_call *call);
+/* A new cell is to run: those before it whose questions nobody is going to see get no
+ * answer. */
+void jobs_stop_asking(struct jobs *self, const struct workspace *workspace);
 /* For a tool that takes long or asks while it runs: answers its request with a task, if
  * the client knows those and has not too many under way.  False: it is none. */
 bool job_defer(struct tool_call *call);

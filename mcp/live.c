@@ -133,6 +133,7 @@ static const char *state_text(const struct live *self)
 
 	return state == CALL_QUEUED     ? ", waiting for the calls before it"
 	       : state == CALL_STARTING ? ", starting a kernel"
+	       : state == CALL_ASKING   ? ", waiting for an answer to its input()"
 					: "";
 }
 

@@ -94,6 +94,11 @@ static bool shows_error(const struct outcome *outcome)
 	return outcome->outputs->error_name && !is_system_exit(outcome->outputs);
 }
 
+static bool is_error(const struct outcome *outcome)
+{
+	return outcome->end != CALL_OK && outcome->end != CALL_GOES_ON;
+}
+
 /* ---- text ---- */
 
 /* One section that starts on a line of its own. */
@@ -112,7 +117,7 @@ static void add_headline(struct buf *text, const struct outcome *outcome,
 {
 	const struct outputs *outputs = outcome->outputs;
 
-	if (outcome->end == CALL_OK || outcome->end == CALL_GOES_ON)
+	if (!is_error(outcome))
 		return;
 	if (shows_error(outcome) && outcome->end == CALL_ERROR)
 		buf_printf(text, "Error: %s: %.*s (exit code %d)\n",
@@ -137,21 +142,33 @@ static void add_result(struct buf *text, const struct outcome *outcome,
 	add_section(text, buf_str(&heading), &parts->result);
 }
 
-static void add_picture_words(struct buf *text, const struct outcome *outcome)
+/* Why a picture is not shown, or NULL. */
+static const char *hidden(const struct picture *picture, const struct outcome *outcome,
+			  const struct render_options *options)
+{
+	if (!picture->problem && options->plain_errors && is_error(outcome))
+		return "this client shows none beside an error";
+	return picture->problem;
+}
+
+static void add_picture_words(struct buf *text, const struct outcome *outcome,
+			      const struct render_options *options)
 {
 	owned(buf_finish) struct buf words = {0};
 
 	for (size_t i = 0; i < outcome->picture_count; i++) {
 		const struct picture *picture = &outcome->pictures[i];
 
-		if (!picture->problem)
+		const char *why = hidden(picture, outcome, options);
+
+		if (!why)
 			continue;
 		buf_text(&words, "Picture ");
 		if (picture->path)
 			files_show_name(&words, picture->path);
 		else
 			buf_printf(&words, "%zu", i + 1);
-		buf_printf(&words, " is not shown: %s.\n", picture->problem);
+		buf_printf(&words, " is not shown: %s.\n", why);
 	}
 	if (outcome->pictures_left_out)
 		buf_printf(&words,
@@ -162,7 +179,7 @@ static void add_picture_words(struct buf *text, const struct outcome *outcome)
 }
 
 static void build_text(struct buf *text, const struct outcome *outcome,
-		       const struct parts *parts, const char *preface)
+		       const struct parts *parts, const struct render_options *options)
 {
 	struct buf late = {.data = (char *)(uintptr_t)outcome->late,
 			   .size = strlen(outcome->late)};
@@ -170,7 +187,7 @@ static void build_text(struct buf *text, const struct outcome *outcome,
 	buf_add(text, outcome->notice, outcome->notice_before);
 	/* What went wrong comes before the output: some clients show nothing else. */
 	add_headline(text, outcome, parts);
-	buf_text(text, preface);
+	buf_text(text, options->preface);
 	buf_text(text, outcome->notice + outcome->notice_before);
 	add_section(text, "Output that came after the cell before this one:\n", &late);
 	add_section(text, "", &parts->out);
@@ -178,7 +195,7 @@ static void build_text(struct buf *text, const struct outcome *outcome,
 	add_result(text, outcome, parts);
 	if (shows_error(outcome))
 		add_section(text, "", &parts->traceback);
-	add_picture_words(text, outcome);
+	add_picture_words(text, outcome, options);
 	while (text->size && text->data[text->size - 1] == '\n')
 		text->data[--text->size] = '\0';
 	if (!text->size)
@@ -228,11 +245,14 @@ static void add_vars(struct buf *text, const json_t *summary)
 		buf_text(text, "\n");
 }
 
+/* Only where there are others than the last footer named: they cost a model tokens. */
 static void add_imports(struct buf *text, const json_t *summary)
 {
 	const json_t *modules = json_object_get(summary, "modules");
 	size_t total = json_array_size(modules), start = text->size, shown = 0;
 
+	if (json_is_true(json_object_get(summary, "same_modules")))
+		return;
 	for (; shown < total && shown < VARS_SHOWN; shown++) {
 		const json_t *row = json_array_get(modules, shown);
 		const char *alias = json_string_value(json_array_get(row, 0));
@@ -334,14 +354,16 @@ static json_t *files_json(const struct files_list *list, const char *workspace)
 	return files;
 }
 
-static json_t *images_json(const struct outcome *outcome)
+static json_t *images_json(const struct outcome *outcome,
+			   const struct render_options *options)
 {
 	json_t *images = json_array();
 
 	for (size_t i = 0; i < outcome->picture_count; i++) {
 		owned(buf_finish) struct buf name = {0};
 
-		if (!outcome->pictures[i].png)
+		if (!outcome->pictures[i].png ||
+		    hidden(&outcome->pictures[i], outcome, options))
 			continue;
 		if (outcome->pictures[i].path)
 			files_show_name(&name, outcome->pictures[i].path);
@@ -386,7 +408,7 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 	    text_json(&parts->out), "stderr", text_json(&parts->err), "result",
 	    text_json(&parts->result), "error", error_json(outcome, parts),
 	    "earlier_output", json_string_lossy(outcome->late, strlen(outcome->late)),
-	    "images", images_json(outcome), "files",
+	    "images", images_json(outcome, options), "files",
 	    files_json(outcome->wrote, options->workspace), "duration_ms",
 	    (json_int_t)(outcome->duration_us / 1000), "execution_count",
 	    (json_int_t)outputs->execution_count, "state", state);
@@ -416,18 +438,18 @@ json_t *render_outcome(const struct outcome *outcome,
 	json_t *content = json_array();
 
 	parts_init(&parts, outcome->outputs);
-	build_text(&text, outcome, &parts, options->preface);
+	build_text(&text, outcome, &parts, options);
 	add_text(content, &text);
 	for (size_t i = 0; i < outcome->picture_count; i++)
-		if (outcome->pictures[i].png)
+		if (outcome->pictures[i].png &&
+		    !hidden(&outcome->pictures[i], outcome, options))
 			add_image(content, &outcome->pictures[i]);
 	if (options->footer && outcome->end != CALL_NOT_RUN) {
 		build_footer(&footer, outcome, options);
 		add_text(content, &footer);
 	}
 	json_t *result =
-	    json_pack("{so sb}", "content", content, "isError",
-		      outcome->end != CALL_OK && outcome->end != CALL_GOES_ON);
+	    json_pack("{so sb}", "content", content, "isError", is_error(outcome));
 	if (options->structure)
 		json_object_set_new(result, "structuredContent",
 				    build_structure(outcome, &parts, options));

@@ -14,6 +14,7 @@
 
 struct render_options {
 	bool structure, footer;
+	bool plain_errors;     /* no pictures beside an error, but words */
 	const char *workspace; /* its name */
 	bool stateless;        /* the next call finds none of the names */
 	const char *preface;   /* whole lines before everything else, or "" */

@@ -101,7 +101,7 @@ void saved_footer(struct buf *out, const json_t *summary)
 	const char *error = json_text(snapshot, "error", NULL);
 
 	if (json_is_object(restored))
-		buf_printf(out, "restored: %zu name%s, as after cell %lld\n",
+		buf_printf(out, "restored: %zu variable%s, as after cell %lld\n",
 			   json_count_of(restored, "names"),
 			   plural_s(json_count_of(restored, "names")),
 			   json_integer_of(restored, "cell", 0));

@@ -42,19 +42,31 @@ int mcp_revision_find(const char *name)
 	return -1;
 }
 
-/* Clients that were seen to show a model the structure of a result in place of its
- * text, the second one of its pictures, too, or beside it, when it is an error. */
-static bool hides_text(const json_t *info)
+/* What clients were seen to hand their models, by their names; of Visual Studio Code
+ * its source says so. */
+static unsigned habits(const json_t *info)
 {
-	static const char *const names[] = {"claude-code", "codex-mcp-client",
-					    "gemini-cli-mcp-client"};
+	static const struct {
+		const char *name;
+		unsigned bits;
+	} rows[] = {
+	    {"claude-code", CLIENT_HIDES_TEXT | CLIENT_PLAIN_ERRORS},
+	    {"codex-mcp-client", CLIENT_HIDES_TEXT}, /* and the pictures */
+	    {"gemini-cli-mcp-client", CLIENT_HIDES_TEXT | CLIENT_PLAIN_ERRORS},
+	    {"opencode", CLIENT_PLAIN_ERRORS},
+	    {"Visual Studio Code", CLIENT_HIDES_TEXT},
+	};
 	const char *name = json_text(info, "name", "");
-	size_t len = strcspn(name, " "); /* "NAME (via mcp-remote 0.15.1)" */
 
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (strlen(names[i]) == len && strncmp(names[i], name, len) == 0)
-			return true;
-	return false;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		size_t len = strlen(rows[i].name);
+
+		/* "NAME (via mcp-remote 0.15.1)", "NAME - Insiders" */
+		if (strncmp(name, rows[i].name, len) == 0 &&
+		    (name[len] == '\0' || name[len] == ' '))
+			return rows[i].bits;
+	}
+	return 0;
 }
 
 unsigned client_bits(const json_t *capabilities, const json_t *info)
@@ -71,7 +83,7 @@ unsigned client_bits(const json_t *capabilities, const json_t *info)
 				SESSION_TASKS)
 		    ? CLIENT_TASKS
 		    : 0u) |
-	       (hides_text(info) ? CLIENT_HIDES_TEXT : 0u);
+	       habits(info);
 }
 
 /* ---- those that ended ---- */

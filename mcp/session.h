@@ -43,8 +43,11 @@ enum {
 	CLIENT_ELICITS_URL = 1 << 1,
 	CLIENT_SAMPLES = 1 << 2,
 	CLIENT_ROOTS = 1 << 3,
-	CLIENT_TASKS = 1 << 4,      /* the extension of 2026-07-28 */
-	CLIENT_HIDES_TEXT = 1 << 5, /* from its model, if there is a structure */
+	CLIENT_TASKS = 1 << 4, /* the extension of 2026-07-28 */
+	/* As for what its model gets: a structure in place of the text; no picture
+	 * beside an error, or its bytes as text. */
+	CLIENT_HIDES_TEXT = 1 << 5,
+	CLIENT_PLAIN_ERRORS = 1 << 6,
 };
 #define SESSION_TASKS "io.modelcontextprotocol/tasks"
 /* The bits of its ClientCapabilities and its Implementation (clientInfo), or of what

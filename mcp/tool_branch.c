@@ -81,8 +81,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 
 	snprintf(options.branch, sizeof options.branch, "%s", args[0].text);
 	if (check_name(self, &args[0], &err) < 0 ||
-	    call_create(&self->call, self->workspace, "", 0, &options, on_done, self,
-			&err) < 0)
+	    tool_call_kernel(self, NULL, &options, on_done, &err) < 0)
 		tool_fail(self, &err);
 }
 

@@ -14,6 +14,10 @@
 
 enum { CODE, TIMEOUT, FRESH };
 
+static const char input_schema[] =
+    "{\"type\":\"object\",\"properties\":{\"line\":{\"type\":\"string\",\"title\":"
+    "\"Answer\"}},\"required\":[\"line\"]}";
+
 /* For when it gets to nobody.  Nobody misses what was cancelled or never ran. */
 static void name_answer(const struct tool_call *self, const struct outcome *outcome)
 {
@@ -36,6 +40,7 @@ static void on_done(const struct outcome *outcome, void *arg)
 	struct tool_call *self = arg;
 	const struct render_options options = {
 	    .structure = self->structure,
+	    .plain_errors = self->context->client & CLIENT_PLAIN_ERRORS,
 	    .footer = self->config->state_summary != 0,
 	    .workspace = workspace_name(self->workspace),
 	    .stateless = !self->config->persist,
@@ -97,18 +102,70 @@ static void follow(struct tool_call *self)
 		     "the cell went on, and new ones wait until it has ended.\n");
 }
 
+/* ---- input() ---- */
+
+#define INPUT "input"
+
+static void ask_for_input(struct tool_call *self)
+{
+	asks_want(&self->asks, ASK_USER, INPUT, json_incref(self->kept));
+	tool_ask(self, NULL);
+}
+
+static void on_input(const char *prompt, void *arg)
+{
+	struct tool_call *self = arg;
+	owned(buf_finish) struct buf message = {0};
+
+	buf_printf(&message, "The Python code that runs asks: %s", prompt);
+	json_decref(self->kept);
+	self->kept = asks_form(buf_str(&message), json_loads(input_schema, 0, NULL));
+	ask_for_input(self);
+}
+
+/* There is an answer, or what should be one. */
+static void take_input(struct tool_call *self)
+{
+	const json_t *schema = json_object_get(self->kept, "requestedSchema");
+	const json_t *answer = asks_answer(&self->asks, ASK_USER, INPUT);
+	const json_t *content = asks_content(&self->asks, INPUT, schema);
+	const json_t *line = json_object_get(content, "line");
+
+	if (line)
+		call_answer(self->call, json_string_value(line),
+			    json_string_length(line));
+	else if (answer && strcmp(json_text(answer, "action", ""), "accept") != 0)
+		call_answer(self->call, NULL, 0);
+	bool over = call_state(self->call) != CALL_ASKING;
+	json_object_del(self->asks.answers, INPUT);
+	if (!over)
+		ask_for_input(self);
+}
+
 static void run(struct tool_call *self, const struct arg_value *args)
 {
+	const char *parked = json_text(self->asks.state, "call", NULL);
 	struct err err;
+
+	if (self->call) {
+		take_input(self);
+		return;
+	}
+	if (parked) { /* this is the answer to a cell that runs */
+		self->passes_cancel = true;
+		tool_attend(self, parked, INFINITY);
+		return;
+	}
 
 	jobs_tell_lost(self->jobs, self->home, &self->preface);
 	server_tell_unread(self->context->server, self->home, &self->preface);
 	if (check_code(&args[CODE], &err) == 0 &&
-	    call_create(&self->call, self->workspace, args[CODE].text, args[CODE].size,
-			&(struct call_options){
-			    .timeout_s = read_timeout(self, args[TIMEOUT].number),
-			    .fresh = args[FRESH].number != 0},
-			on_done, self, &err) == 0)
+	    tool_call_kernel(self, &args[CODE],
+			     &(struct call_options){
+				 .timeout_s = read_timeout(self, args[TIMEOUT].number),
+				 .input = tool_can_ask(self) ? on_input : NULL,
+				 .fresh = args[FRESH].number != 0},
+			     on_done, &err) == 0)
 		follow(self);
 	else
 		tool_fail(self, &err);
@@ -128,7 +185,8 @@ const struct tool tool_run_python = {
 	"line_chart, bar_chart, scatter_chart (any script, one line: "
 	"line_chart(df, title=...)) and clean_numeric. The footer lists the "
 	"variables, imports and new files that the next call will find. Top-level "
-	"await, %magics and !shell commands work; input() does not. A call that "
+	"await, %magics and !shell commands work; input() asks the user if the client "
+	"can. A call that "
 	"times out is interrupted and keeps the variables.",
     .stateless =
 	"Run Python code in an IPython kernel that starts empty with each call: "
@@ -140,7 +198,7 @@ const struct tool tool_run_python = {
 	"line_chart, bar_chart, scatter_chart (any script, one line: "
 	"line_chart(df, title=...)) and clean_numeric. Top-level await, %magics "
 	"and "
-	"!shell commands work; input() does not.",
+	"!shell commands work; input() asks the user if the client can.",
     .read_only = false,
     .destructive = true,
     .idempotent = false,

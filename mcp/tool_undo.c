@@ -65,8 +65,7 @@ static void go(struct tool_call *self, enum call_back back, double cells)
 	    .timeout_s = 60, .back = back, .cells = (long long)floor(cells)};
 	struct err err;
 
-	if (call_create(&self->call, self->workspace, "", 0, &options, on_done, self,
-			&err) < 0)
+	if (tool_call_kernel(self, NULL, &options, on_done, &err) < 0)
 		tool_fail(self, &err);
 }
 

@@ -6,46 +6,70 @@
 #include "mcp/icons.h"
 #include "mcp/jobs.h"
 #include "mcp/tools.h"
+#include "wire/json.h"
 
 enum { CALL, TIMEOUT };
 
-static void finish(struct tool_call *self, struct job *job)
-{
-	live_follow(self->live, NULL);
-	tool_finish(self, job_result(job, self->structure));
-}
+static void go_on(struct tool_call *self, struct job *job, double seconds);
 
 static void on_woken(struct job *job, void *arg)
 {
-	finish(arg, job);
+	struct tool_call *self = arg;
+
+	live_follow(self->live, NULL);
+	go_on(self, job, 0);
+}
+
+/* What it asks, the client of this call is asked, by the same names. */
+static void ask(struct tool_call *self, const struct job *job)
+{
+	self->asks.wanted = json_copy(job_questions(job));
+	tool_ask(self, json_pack("{ss}", "call", job_ticket(job)));
+}
+
+static void go_on(struct tool_call *self, struct job *job, double seconds)
+{
+	int64_t most = self->config->soft_deadline_s ? self->config->soft_deadline_s
+						     : self->config->max_timeout_s;
+
+	if (job_questions(job) && tool_can_ask(self)) {
+		ask(self, job);
+	} else if (job_is_over(job) || job_questions(job) || seconds <= 0) {
+		tool_finish(self, job_result(job, self->structure));
+	} else {
+		live_follow(self->live, job_call(job));
+		self->live->began_us = job_begun_us(job);
+		self->waiter.woken = on_woken;
+		self->waiter.arg = self;
+		job_wait(job, &self->waiter,
+			 seconds < (double)most ? (int64_t)ceil(seconds) : most);
+	}
+}
+
+void tool_attend(struct tool_call *self, const char *ticket, double seconds)
+{
+	struct job *job = job_find(self->jobs, self->home, ticket);
+	struct err err;
+
+	if (job && job_questions(job) && self->asks.answers) {
+		job_answer(job, self->asks.answers);
+		self->asks.rounds = 0;
+		job = job_find(self->jobs, self->home, ticket); /* it may be gone */
+	}
+	if (job) {
+		go_on(self, job, seconds);
+		return;
+	}
+	err_set(&err, ERR_ARGUMENT,
+		"there is no call '%.40s'; results are kept for %lld s after their "
+		"call has ended",
+		ticket, (long long)self->config->replay_keep_s);
+	tool_fail(self, &err);
 }
 
 static void run(struct tool_call *self, const struct arg_value *args)
 {
-	struct job *job = job_find(self->jobs, self->home, args[CALL].text);
-	double seconds = args[TIMEOUT].number;
-	int64_t most = self->config->soft_deadline_s ? self->config->soft_deadline_s
-						     : self->config->max_timeout_s;
-	struct err err;
-
-	if (!job) {
-		err_set(&err, ERR_ARGUMENT,
-			"there is no call '%.40s'; results are kept for %lld s after "
-			"their call has ended",
-			args[CALL].text, (long long)self->config->replay_keep_s);
-		tool_fail(self, &err);
-		return;
-	}
-	if (job_is_over(job) || seconds <= 0) {
-		finish(self, job);
-		return;
-	}
-	live_follow(self->live, job_call(job));
-	self->live->began_us = job_begun_us(job);
-	self->waiter.woken = on_woken;
-	self->waiter.arg = self;
-	job_wait(job, &self->waiter,
-		 seconds < (double)most ? (int64_t)ceil(seconds) : most);
+	tool_attend(self, args[CALL].text, args[TIMEOUT].number);
 }
 
 const struct tool tool_wait = {

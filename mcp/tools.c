@@ -7,6 +7,7 @@
 
 #include "mcp/conformance.h"
 #include "mcp/icons.h"
+#include "mcp/jobs.h"
 #include "mcp/outlet.h"
 #include "wire/json.h"
 #include "wire/mem.h"
@@ -365,12 +366,23 @@ void tool_start(struct tool_call *self, json_t *arguments)
 		tool_run(self);
 }
 
+int tool_call_kernel(struct tool_call *self, const struct arg_value *code,
+		     const struct call_options *options, call_done_fn *done,
+		     struct err *err)
+{
+	jobs_stop_asking(self->jobs, self->workspace);
+	return call_create(&self->call, self->workspace, code ? code->text : "",
+			   code ? code->size : 0, options, done, self, err);
+}
+
 void tool_cancel(struct tool_call *self)
 {
 	if (self->call)
 		call_cancel(self->call);
 	else if (self->viewer)
 		viewer_cancel(self->viewer);
+	else if (self->waiter.job && self->passes_cancel)
+		job_cancel(self->waiter.job);
 	else if (self->waiter.job) /* it has nothing of its own to stop */
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
 					      .msg = "the waiting was cancelled; the "

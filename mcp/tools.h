@@ -109,12 +109,14 @@ struct tool_call { /* embed it; filled in by who starts it */
 	bool asking;       /* an answer of the workspace's store */
 	struct viewer *viewer;
 	struct job_waiter waiter;  /* another call */
+	bool passes_cancel;        /* to that one */
 	struct question *question; /* an answer of the client's */
 	char *question_name;       /* owned */
-	/* A task of the extension puts its questions up, for who looks: owned, by keys
-	 * that it never uses twice; NULL: it waits for no answer. */
+	/* One whose request was answered puts its questions up, for who looks: owned,
+	 * by keys that it never uses twice; NULL: it waits for no answer. */
 	json_t *outstanding;
-	void (*input_changed)(void *arg); /* those are others; NULL: it is no task */
+	void (*input_changed)(
+	    void *arg);     /* those are others; NULL: its request waits */
 	json_t *kept;       /* owned: what it needs of its arguments then, or NULL */
 	struct buf preface; /* whole lines to put before the result's text */
 };
@@ -155,16 +157,28 @@ void tool_finish(struct tool_call *self, json_t *result);
 /* For those whose call moves the workspace to another state: true if it did, else the
  * call is answered with the reason. */
 bool tool_check_moved(struct tool_call *self, const struct outcome *outcome) must_check;
+/* call_create() in its workspace, with itself as done's arg.  What waits there for an
+ * answer that nobody is going to give ends first. */
+int tool_call_kernel(struct tool_call *self, const struct arg_value *code,
+		     const struct call_options *options, call_done_fn *done,
+		     struct err *err) must_check;
 /* Answers "Error: ..." with isError. */
 void tool_fail(struct tool_call *self, const struct err *err);
 /* Answers with a JSON-RPC error; takes its data. */
 void tool_refuse(struct tool_call *self, struct rpc_refusal *refusal);
+/* Whether the user can be asked, and VIVARIUM_CONFIRM wants it. */
+bool tool_can_ask(const struct tool_call *self);
 /* Asks the user whether to go on, where the client can and VIVARIUM_CONFIRM wants it.
  * True: go on.  False: the call waits, or was answered; self may be gone.  state
  * (consumed; or NULL): an agreement counts only as long as this is the same. */
 bool tool_confirm(struct tool_call *self, const char *message,
 		  json_t *state) must_check;
-/* A task's client answers: an object of responses by their keys.  What is not
+/* For jobs.c, of one whose request was answered: puts up what is wanted. */
+void tool_put_up(struct tool_call *self);
+/* There will be no answer: it fails with this, but for a cell that runs, which is told
+ * so. */
+void tool_give_up(struct tool_call *self, const struct err *err);
+/* Its client answers: an object of responses by their keys.  What is not
  * outstanding is ignored; self may be gone after it. */
 void tool_answer(struct tool_call *self, json_t *responses);
 /* Puts the questions wanted in self->asks to the client; once it has answered, the tool
@@ -174,6 +188,11 @@ void tool_ask(struct tool_call *self, json_t *state);
  * consumed).  Caller owns. */
 json_t *tool_result(const struct tool_call *self, const char *text, size_t size,
 		    json_t *structure);
+
+/* tool_wait.c: answers with the result of a job of the user's, or, after a time in
+ * seconds, what there is of it.  What the job asks, the client of this call is asked.
+ */
+void tool_attend(struct tool_call *self, const char *ticket, double seconds);
 
 extern const struct tool tool_run_python, tool_wait, tool_undo, tool_restore,
     tool_history, tool_diff, tool_branch, tool_list_files, tool_read_text_file,

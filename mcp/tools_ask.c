@@ -2,10 +2,16 @@
 /* What a call of a tool asks its client before it goes on. */
 #include <string.h>
 
+#include "mcp/jobs.h"
 #include "mcp/outlet.h"
 #include "mcp/tools.h"
 #include "wire/json.h"
 #include "wire/mem.h"
+
+bool tool_can_ask(const struct tool_call *self)
+{
+	return self->config->confirm && asks_can(&self->asks, ASK_USER);
+}
 
 bool tool_confirm(struct tool_call *self, const char *message, json_t *state)
 {
@@ -14,7 +20,7 @@ bool tool_confirm(struct tool_call *self, const char *message, json_t *state)
 	json_auto_t *now = state;
 	struct err err;
 
-	if (!self->config->confirm || !asks_can(&self->asks, ASK_USER))
+	if (!tool_can_ask(self))
 		return true;
 	bool same = !now || json_equal(now, self->asks.state);
 	if (same && strcmp(action, "accept") == 0)
@@ -30,6 +36,17 @@ bool tool_confirm(struct tool_call *self, const char *message, json_t *state)
 	    asks_form(message, json_pack("{ss s{}}", "type", "object", "properties")));
 	tool_ask(self, json_incref(now));
 	return false;
+}
+
+void tool_give_up(struct tool_call *self, const struct err *err)
+{
+	if (!self->call) {
+		tool_fail(self, err);
+		return;
+	}
+	json_decref(self->outstanding);
+	self->outstanding = NULL;
+	call_answer(self->call, NULL, 0);
 }
 
 static void ask_next(struct tool_call *self);
@@ -51,7 +68,7 @@ static void on_answer(const json_t *response, void *arg)
 		"the client did not answer what it was asked%s%.150s",
 		response ? ": " : "",
 		json_text(json_object_get(response, "error"), "message", ""));
-	tool_fail(self, &err);
+	tool_give_up(self, &err);
 }
 
 /* One question after the other, then the tool again: it may have more. */
@@ -73,7 +90,7 @@ static void ask_next(struct tool_call *self)
 		"the client has to be asked something, but takes no stream on which "
 		"to ask it, or leaves %d questions open already",
 		QUESTIONS_OF_ONE_MAX);
-	tool_fail(self, &err);
+	tool_give_up(self, &err);
 }
 
 /* ---- of a task ---- */
@@ -95,7 +112,7 @@ static json_t *key_questions(struct tool_call *self)
 	return out;
 }
 
-static void put_up(struct tool_call *self)
+void tool_put_up(struct tool_call *self)
 {
 	self->outstanding = key_questions(self);
 	if (json_object_size(self->outstanding)) {
@@ -129,25 +146,33 @@ void tool_answer(struct tool_call *self, json_t *responses)
 		tool_run(self);
 }
 
+/* A cell may ask as often as it likes; other tools ask for what they need. */
+static bool asks_too_often(struct tool_call *self)
+{
+	return ++self->asks.rounds > ASKS_ROUNDS_MAX && !self->call;
+}
+
 void tool_ask(struct tool_call *self, json_t *state)
 {
+	bool waits = self->revision >= MCP_STATELESS && !self->input_changed;
 	struct err err;
 
-	if (self->revision >= MCP_STATELESS && !self->input_changed) {
+	if (waits && !self->call) {
 		tool_finish(self, asks_result(&self->asks, state));
 		return;
 	}
 	json_decref(self->asks.state);
 	self->asks.state = state;
-	if (++self->asks.rounds <= ASKS_ROUNDS_MAX) {
-		if (self->input_changed)
-			put_up(self);
-		else
-			ask_next(self);
-		return;
+	if (asks_too_often(self)) {
+		err_set(&err, ERR_ARGUMENT,
+			"the client was asked %d times and gave no answer that fits",
+			ASKS_ROUNDS_MAX);
+		tool_fail(self, &err);
+	} else if (waits) {
+		job_ask(self);
+	} else if (self->input_changed) {
+		tool_put_up(self);
+	} else {
+		ask_next(self);
 	}
-	err_set(&err, ERR_ARGUMENT,
-		"the client was asked %d times and gave no answer that fits",
-		ASKS_ROUNDS_MAX);
-	tool_fail(self, &err);
 }

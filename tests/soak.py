@@ -37,6 +37,7 @@ PAUSE_S = 0.5  # on average, between two moves of a thread
 BLOW_EVERY_S = 7.0  # on average, a kernel or supervisor is killed
 LIFE_S = 75.0  # of a daemon, but for the one that lives half of the time
 IDLE_S = 25  # VIVARIUM_IDLE_TIMEOUT
+KEEP_S = 20  # of answers, for who comes back: a rest is to have none
 MAX_KERNELS = 18  # two less than there are workspaces
 SPELL_S = 300.0  # of play, between two long rests of the daemon that lives long
 WARM_UP_S = 25
@@ -95,6 +96,7 @@ class Soak:
             "VIVARIUM_PROXY_SECRET": PROXY_SECRET,
             "VIVARIUM_IDLE_TIMEOUT": str(IDLE_S),
             "VIVARIUM_MAX_KERNELS": str(MAX_KERNELS),
+            "VIVARIUM_REPLAY_KEEP": str(KEEP_S),
             "VIVARIUM_PORT": str(self.port),  # the same again, as a restarted service has it
             "VIVARIUM_PYTHON": str(PYTHON if PYTHON.exists() else "/usr/bin/python3"),
             **self.heap.environment(),

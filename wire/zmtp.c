@@ -174,13 +174,13 @@ static void add_property(struct buf *out, const char *name, const char *value)
 	buf_text(out, value);
 }
 
-void zmtp_greet(struct buf *out, const char *socket_type)
+void zmtp_greet(struct buf *out, const char *socket_type, const char *identity)
 {
 	owned(buf_finish) struct buf ready = {0};
 
 	buf_text(&ready, "\5READY");
 	add_property(&ready, "Socket-Type", socket_type);
-	add_property(&ready, "Identity", "");
+	add_property(&ready, "Identity", identity);
 	buf_add(out, our_greeting, sizeof our_greeting);
 	add_head(out, FLAG_COMMAND, ready.size);
 	buf_add(out, ready.data, ready.size);

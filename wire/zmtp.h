@@ -47,8 +47,9 @@ bool zmtp_read(struct zmtp *self, const char *data, size_t size, size_t *used);
 /* Forgets the message that was whole. */
 void zmtp_next(struct zmtp *self);
 
-/* What has to be sent: at once; when the state is ZMTP_OPEN; as a frame. */
-void zmtp_greet(struct buf *out, const char *socket_type);
+/* What has to be sent: at once (identity: "", or what the peer's ROUTER is to call us);
+ * when the state is ZMTP_OPEN; as a frame. */
+void zmtp_greet(struct buf *out, const char *socket_type, const char *identity);
 void zmtp_subscribe_to_all(struct buf *out);
 void zmtp_frame(struct buf *out, const void *data, size_t size, bool more);
 

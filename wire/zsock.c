@@ -27,6 +27,7 @@ struct zsock {
 	struct loop *loop;
 	struct sockaddr_un peer;
 	enum zsock_type type;
+	const char *identity;
 	int fd; /* the watch's */
 	struct loop_watch *watch;
 	struct loop_timer recheck, connecting;
@@ -101,7 +102,8 @@ static void end(struct zsock *self)
 static void greet(struct zsock *self)
 {
 	sender_open(&self->out, self->loop, self->fd);
-	zmtp_greet(&self->out.unsent, self->type == ZSOCK_SUB ? "SUB" : "DEALER");
+	zmtp_greet(&self->out.unsent, self->type == ZSOCK_SUB ? "SUB" : "DEALER",
+		   self->identity);
 	sender_push(&self->out);
 }
 
@@ -134,6 +136,7 @@ int zsock_connect(struct zsock **out, struct loop *loop,
 	    .loop = loop,
 	    .peer.sun_family = AF_UNIX,
 	    .type = options->type,
+	    .identity = options->identity ? options->identity : "",
 	    .fd = -1,
 	    .readable = readable,
 	    .arg = arg,

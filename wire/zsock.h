@@ -36,7 +36,8 @@ enum zsock_type { ZSOCK_DEALER, ZSOCK_SUB /* of everything */ };
 
 struct zsock_options {
 	enum zsock_type type;
-	const char *path;   /* of the peer's UNIX socket; it may come later */
+	const char *path;     /* of the peer's UNIX socket; it may come later */
+	const char *identity; /* a literal; NULL: the peer makes one up */
 	size_t message_max; /* bytes of one message; a longer one is dropped; 0: none */
 };
 

@@ -64,10 +64,12 @@ class NoShellThread:
 
 
 class EmptyProfile(ProfileDir):
-    """A place for what IPython may want to store, without directories made in advance."""
+    """A place for what IPython may want to store, with nothing in it made in advance."""
 
-    def check_dirs(self) -> None:
+    def _nothing(self, change: Any = None) -> None:
         pass
+
+    check_dirs = check_startup_dir = check_log_dir = check_pid_dir = check_security_dir = _nothing
 
 
 class KernelApp(IPKernelApp):

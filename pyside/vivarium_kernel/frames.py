@@ -25,6 +25,7 @@ def register(formatter: Any) -> None:
         formatter.for_type_by_name(module, "DataFrame", show(pandas_text))
     for module in ("polars", "polars.dataframe.frame"):
         formatter.for_type_by_name(module, "DataFrame", show(polars_text))
+    formatter.for_type_by_name("pandas.io.formats.style", "Styler", show(styled_text))
 
 
 def show(text_of: Any) -> Any:
@@ -58,6 +59,17 @@ def with_all_columns(frame: Any, pandas: Any) -> str:
     if columns and frame.shape[1] > columns:
         text += "\n" + all_names(frame.columns)
     return text
+
+
+def styled_text(styler: Any) -> str:
+    """A short one says nothing here: its HTML is read, which has the values as they were
+    formatted.  That of a long one has every row."""
+    pandas: Any = sys.modules["pandas"]
+    frame = styler.data
+    limits = pandas.get_option("display.max_rows"), pandas.get_option("display.max_columns")
+    if all(not most or size <= most for size, most in zip(frame.shape, limits, strict=True)):
+        return repr(styler)
+    return pandas_text(frame)
 
 
 def all_names(labels: Any) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # it needs xxhash, which a kernel without snapshots does not
     from .unsaved import Unsaved
 
 NO_INPUT = "input() has nobody to ask here: assign the value in the code instead"
+NO_SECRETS = "getpass() is not offered: the secret would pass through the client; use a file"
 METADATA_VERSION = 1
 # Output belongs to the last request of these types; a probe takes no output over.
 OWNERS_OF_OUTPUT = frozenset({"execute_request", "comm_open", "comm_msg", "comm_close"})
@@ -171,9 +172,7 @@ class Kernel(IPythonKernel):
         return super().raw_input(prompt)
 
     def getpass(self, prompt: str = "", stream: Any = None, **options: Any) -> Any:
-        if not self._allow_stdin:
-            raise StdinNotImplementedError(NO_INPUT)
-        return super().getpass(prompt, stream, **options)
+        raise StdinNotImplementedError(NO_SECRETS)
 
     # Messages and threads.
 

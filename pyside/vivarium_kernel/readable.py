@@ -18,6 +18,7 @@ class Table:
     """Cells gathered row by row, then set in columns."""
 
     def __init__(self) -> None:
+        self.caption = ""
         self.rows: list[list[str]] = []
         self.cell: list[str] | None = None
 
@@ -27,7 +28,7 @@ class Table:
         for row in rows:
             for i, cell in enumerate(row):
                 widths[i] = max(widths[i], len(cell))
-        lines = []
+        lines = [self.caption] if self.caption else []
         for row in rows:
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
             lines.append("  ".join(cells).rstrip())
@@ -81,7 +82,7 @@ class Reader(HTMLParser):
         elif self.tables and tag == "tr":
             self.end_cell()
             self.tables[-1].rows.append([])
-        elif self.tables and tag in ("td", "th"):
+        elif self.tables and tag in ("td", "th", "caption"):
             self.end_cell()
             self.tables[-1].cell = []
         else:
@@ -130,6 +131,8 @@ class Reader(HTMLParser):
             return
         if tag in ("td", "th") and self.tables:
             self.end_cell()
+        elif tag == "caption" and self.tables:
+            self.end_caption()
         elif tag == "table" and self.tables:
             self.end_table()
         elif tag in ("ul", "ol") and self.lists:
@@ -146,6 +149,11 @@ class Reader(HTMLParser):
         if table.cell is not None and table.rows:
             text = " ".join("".join(table.cell).split())
             table.rows[-1].append(text if len(text) <= CELL_MAX else text[: CELL_MAX - 1] + "…")
+        table.cell = None
+
+    def end_caption(self) -> None:
+        table = self.tables[-1]
+        table.caption = " ".join("".join(table.cell or []).split())
         table.cell = None
 
     def end_table(self) -> None:

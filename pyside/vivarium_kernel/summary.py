@@ -30,24 +30,22 @@ class Namespace:
         self._budget = budget  # bytes of JSON for all names
         self._cells = cells
         self._marks: dict[str, tuple[object, int]] = {}  # of each name: its mark; since when
+        self._imports: set[tuple[str, str]] = set()  # that the last report had
 
     def report(self, namespace: MutableMapping[str, Any]) -> dict[str, Any]:
         variables: list[tuple[str, Any]] = []
         modules: list[list[str]] = []
         imports: list[list[str]] = []
         for name, value in list(namespace.items()):
-            if type(name) is not str or name.startswith("_"):
+            origin = origin_of(name, value, self._hidden)
+            if origin is None:
                 continue
-            if self._hidden.get(name, NOT_THERE) is value or name in ("In", "Out"):
-                continue
-            if issubclass(type(value), ModuleType):
-                modules.append([name, module_name(value)])
-                continue
-            origin = where_from(value)
-            if origin:
-                imports.append([name, origin])
-            else:
+            if not origin:
                 variables.append((name, value))
+            elif issubclass(type(value), ModuleType):
+                modules.append([name, origin])
+            else:
+                imports.append([name, origin])
         room = Room(self._budget)
         imports.sort(key=lambda row: -self._cells.when(row[0]))
         imported = [row for row in (modules + imports)[:MAX_NAMES] if room.takes(row)]
@@ -61,7 +59,13 @@ class Namespace:
             "more_vars": len(listed) - len(chosen),
             "modules": imported,
             "more_modules": len(modules) + len(imports) - len(imported),
+            "same_modules": self._are_same(modules + imports),
         }
+
+    def _are_same(self, rows: list[list[str]]) -> bool:
+        """As the last report had, which was told: the footer need not."""
+        before, self._imports = self._imports, {(name, origin) for name, origin in rows}
+        return before == self._imports
 
     def _latest_first(
         self, variables: list[tuple[str, Any]], describer: Describer
@@ -111,9 +115,18 @@ class Room:
         return True
 
 
+def origin_of(name: object, value: Any, hidden: Mapping[str, Any]) -> str | None:
+    """ "" for a variable, for an import what it brought; None for what no person has made."""
+    if type(name) is not str or name.startswith("_") or name in ("In", "Out"):
+        return None
+    return None if hidden.get(name, NOT_THERE) is value else where_from(value)
+
+
 def where_from(value: Any) -> str:
-    """ "module.name" of a function or class that an import brings; "" for all others."""
+    """ "module", or "module.name" of a function or class that an import brings; else ""."""
     kind = type(value)
+    if issubclass(kind, ModuleType):
+        return module_name(value)
     if kind is FunctionType or kind is BuiltinFunctionType:
         module, name = value.__module__, value.__name__
     elif issubclass(kind, type):
@@ -129,4 +142,4 @@ def where_from(value: Any) -> str:
 
 def module_name(module: ModuleType) -> str:
     name = object.__getattribute__(module, "__dict__").get("__name__")
-    return name if type(name) is str else "module"
+    return name if type(name) is str and name else "module"

@@ -137,6 +137,18 @@ CASE(the_footer_lists_names_and_cuts_them)
 	    "still running: 1 child process, 2 threads\nworkspace: no files");
 }
 
+CASE(imports_that_a_footer_has_named_are_not_named_again)
+{
+	outputs.summary = json_loads(
+	    "{\"modules\":[[\"os\",\"os\"]],\"same_modules\":true}", 0, NULL);
+	json_auto_t *result = render_outcome(&outcome, &newest);
+	const json_t *told =
+	    json_object_get(json_object_get(result, "structuredContent"), "state");
+
+	assert_string_equal(text_at(result, 1), "--- state ---\nworkspace: no files");
+	assert_non_null(json_object_get(json_object_get(told, "imports"), "os"));
+}
+
 CASE(a_summary_of_any_shape_is_survived)
 {
 	static const char *const shapes[] = {
@@ -197,11 +209,37 @@ CASE(pictures_stand_between_text_and_footer)
 	assert_non_null(strstr(text_at(result, 2), "--- state ---"));
 }
 
+CASE(a_picture_beside_an_error_is_words_where_a_client_shows_none)
+{
+	struct picture picture = {.png = (unsigned char *)(uintptr_t) "hello",
+				  .size = 5};
+	struct render_options plain = newest;
+
+	plain.plain_errors = true;
+	outcome.pictures = &picture;
+	outcome.picture_count = 1;
+	json_auto_t *fine = render_outcome(&outcome, &plain);
+	outcome.end = CALL_ERROR;
+	outcome.exit_code = 1;
+	json_auto_t *failed = render_outcome(&outcome, &plain);
+
+	assert_int_equal(json_array_size(json_object_get(fine, "content")), 3);
+	assert_int_equal(json_array_size(json_object_get(failed, "content")), 2);
+	assert_non_null(strstr(text_at(failed, 0),
+			       "Picture 1 is not shown: this client shows none beside "
+			       "an error."));
+	const json_t *listed =
+	    json_object_get(json_object_get(failed, "structuredContent"), "images");
+	assert_int_equal(json_array_size(listed), 0);
+}
+
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 RUN(EACH(nothing_to_say_is_said), EACH(all_sections_in_their_order),
     EACH(an_error_comes_first), EACH(system_exit_is_no_traceback),
     EACH(there_is_no_structure_unless_it_is_wanted),
     EACH(the_footer_lists_names_and_cuts_them),
+    EACH(imports_that_a_footer_has_named_are_not_named_again),
     EACH(a_summary_of_any_shape_is_survived),
     EACH(ten_thousand_names_stay_a_short_footer),
-    EACH(pictures_stand_between_text_and_footer))
+    EACH(pictures_stand_between_text_and_footer),
+    EACH(a_picture_beside_an_error_is_words_where_a_client_shows_none))

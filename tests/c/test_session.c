@@ -83,16 +83,19 @@ CASE(what_a_client_can_is_read_from_its_capabilities)
 	assert_int_equal(client_bits(NULL, NULL), 0);
 }
 
-CASE(clients_that_hide_the_text_are_known_by_name)
+CASE(what_clients_hand_their_models_is_known_by_name)
 {
 	static const struct {
 		const char *text;
 		unsigned client;
 	} rows[] = {
-	    {"{\"name\":\"claude-code\"}", CLIENT_HIDES_TEXT},
+	    {"{\"name\":\"claude-code\"}", CLIENT_HIDES_TEXT | CLIENT_PLAIN_ERRORS},
+	    {"{\"name\":\"opencode\"}", CLIENT_PLAIN_ERRORS},
 	    {"{\"name\":\"codex-mcp-client\"}", CLIENT_HIDES_TEXT},
 	    {"{\"name\":\"codex-mcp-client (via mcp-remote 0.15.1)\"}",
 	     CLIENT_HIDES_TEXT},
+	    {"{\"name\":\"Visual Studio Code - Insiders\"}", CLIENT_HIDES_TEXT},
+	    {"{\"name\":\"Visual Studio\"}", 0},
 	    {"{\"name\":\"claude-code-like\"}", 0},
 	    {"{\"name\":\"claude\"}", 0},
 	    {"{\"name\":\"\"}", 0},
@@ -117,7 +120,7 @@ CASE(many_sessions_are_found_again_and_again)
 
 	for (int i = 0; i < MANY; i++) {
 		session_begin(&sessions, (enum mcp_revision)(i % MCP_STATELESS),
-			      (unsigned)i % 64, ids[i]);
+			      (unsigned)i % 128, ids[i]);
 		assert_int_equal(session_find(&sessions, ids[i], &session), 0);
 		serials[i] = session.serial;
 		if (i % ENDED == 0)
@@ -131,7 +134,7 @@ CASE(many_sessions_are_found_again_and_again)
 		if (found < 0)
 			continue;
 		assert_int_equal(session.revision, at % MCP_STATELESS);
-		assert_int_equal(session.client, at % 64);
+		assert_int_equal(session.client, at % 128);
 		assert_true(session.serial == serials[at]);
 	}
 }
@@ -181,8 +184,7 @@ RUN(cmocka_unit_test(a_session_is_found_by_its_id_alone),
     cmocka_unit_test(a_foreign_a_changed_and_a_cut_id_are_unknown),
     cmocka_unit_test(an_ended_session_stays_ended_and_others_live),
     cmocka_unit_test(what_a_client_can_is_read_from_its_capabilities),
-    cmocka_unit_test(clients_that_hide_the_text_are_known_by_name),
-    cmocka_unit_test(clients_that_hide_the_text_are_known_by_name),
+    cmocka_unit_test(what_clients_hand_their_models_is_known_by_name),
     cmocka_unit_test(many_sessions_are_found_again_and_again),
     cmocka_unit_test(the_newest_ended_sessions_stay_ended_after_a_restart),
     cmocka_unit_test(revisions_are_known_by_name))

@@ -392,7 +392,7 @@ static void *send_without_end(void *arg)
 	owned(buf_finish) struct buf greeting = {0};
 	const int *peer = arg;
 
-	zmtp_greet(&greeting, "ROUTER");
+	zmtp_greet(&greeting, "ROUTER", "");
 	send(*peer, greeting.data, greeting.size, MSG_NOSIGNAL);
 	while (send(*peer, frame, sizeof frame, MSG_NOSIGNAL) > 0)
 		;

@@ -20,9 +20,8 @@ from pathlib import Path
 import pytest
 from enclosed import MODEL, SERVER
 from harness import REPO
+from relay import Relay, Request
 from scripted_models import Anthropic, Gemini, Got, Model, Use
-
-from wire import Request, Wire
 
 ROOM = REPO / "tests" / "agents" / "node_modules"
 NODE = REPO / ".venv-clients" / "bin" / "node"
@@ -123,21 +122,25 @@ class Agent:
     def start(self, *command: str | Path, script: Sequence[Use] = ()) -> Run:
         own = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), **QUIET, **self.env}
         with enclosed(command, own, self.room) as (process, models, servers):
-            model, wire = self.model(models, script), Wire(servers, self.port)
+            model, relay = self.model(models, script), Relay(servers, self.port)
             try:
                 out, complaints = process.communicate(timeout=LIMIT_S)
             finally:
                 model.close()
-                wire.close()
+                relay.close()
         print(out, complaints, sep="\n")  # pytest shows it after a failure
         assert process.returncode == 0
-        return Run(out, model, wire.requests())
+        return Run(out, model, relay.requests())
 
 
 class Claude(Agent):
     env: Mapping[str, str] = {
         "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{MODEL}",
         "ANTHROPIC_API_KEY": "none",
+        # A slow machine is no reason to begin without the server.
+        "MCP_CONNECTION_NONBLOCKING": "0",
+        "MCP_CONNECT_TIMEOUT_MS": "120000",
+        "MCP_TIMEOUT": "120000",
     }
     model = Anthropic
     TOOLS = "mcp__python__"

@@ -32,6 +32,11 @@ def pandas(code: str, text: str | None = "(no output)", footer: str = "", **more
     return Cell(code, text, footer=footer, needs=("pandas",), **more)  # type: ignore[arg-type]
 
 
+def styled(code: str, text: str | None = "(no output)", footer: str = "", **more: object) -> Cell:
+    code = "import pandas as pd, numpy as np\n" + code
+    return Cell(code, text, footer=footer, needs=("pandas", "jinja2"), **more)  # type: ignore[arg-type]
+
+
 # A figure of 400 x 300 pixels, and inline figures as large as they are.
 FIGURE = """import matplotlib.pyplot as plt
 %config InlineBackend.print_figure_kwargs = {'bbox_inches': None}
@@ -296,6 +301,20 @@ FRAMES = [
         "big = pd.DataFrame(np.zeros((4, 9)), columns=[f'column_{i}' for i in range(9)])",
         footer="big 4x9 [column_0, column_1, column_2, column_3, column_4, +4]",
     ),
+    styled(
+        "pd.DataFrame({'city': ['Köln', 'a'], 'part': [0.1234, 0.5]}).style"
+        ".format({'part': '{:.1%}'}).highlight_max('part').set_caption('Two  cities')",
+        "Out:\nTwo cities\n   city  part\n0  Köln  12.3%\n1  a     50.0%",
+    ),
+    styled("display(pd.DataFrame({'a': [1], 'b': [2]}).style.hide(axis='index'))", "a  b\n1  2"),
+    styled(
+        "pd.DataFrame({'row': range(500)}).style.bar()",
+        None,
+        has=("row", "\n499  499\n", "[500 rows x 1 columns]"),
+        lacks=("Styler", "\n250  250\n"),
+    ),
+    styled("pd.DataFrame(np.ones((2, 41))).style", None, has=("All 41 columns: 0, 1, 2, ",)),
+    styled("s = pd.DataFrame({'a': [1]}).style", footer="vars: s Styler"),
     Cell(
         "import polars as pl; pl.DataFrame({f'c{i}': [i] for i in range(20)})",
         None,

@@ -27,7 +27,7 @@ class Stateless:
         self, method: str, params: dict[str, Any], headers: dict[str, str] | None = None
     ) -> Reply:
         """headers: instead of those that fit."""
-        name = str(params.get("name", params.get("uri", "")))
+        name = str(params.get("name") or params.get("uri") or params.get("taskId", ""))
         message = self.client.message(method, params | {"_meta": self.meta})
         return self.client.post(message, **(headers or self.headers(method, name)))
 

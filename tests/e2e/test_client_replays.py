@@ -7,6 +7,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import tomllib
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -126,14 +127,26 @@ def test_what_a_client_sends_is_answered(path: Path, shared: Daemon, tmp_path: P
 # ---- the pages ----
 
 
+def as_most(server: dict[str, Any]) -> dict[str, Any]:
+    """With url, or command, args and env, as most clients spell it."""
+    names = {"httpUrl": "url", "environment": "env"}
+    own = {names.get(name, name): value for name, value in server.items()}
+    if isinstance(own.get("command"), list):
+        own["command"], *own["args"] = own["command"]
+    return own
+
+
 def configurations(page: Path) -> list[dict[str, Any]]:
-    """The servers that the page's JSON blocks configure."""
+    """The servers that the page's JSON and TOML blocks configure."""
     found: list[dict[str, Any]] = []
-    for block in re.findall(r"^```json\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
-        settings = json.loads(block)
-        servers = settings.get("mcpServers") or settings.get("servers") or {}
-        found += servers.values()
-    return found
+    for kind, block in re.findall(
+        r"^```(json|toml)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE
+    ):
+        settings = json.loads(block) if kind == "json" else tomllib.loads(block)
+        for key in ("mcpServers", "servers", "mcp", "mcp_servers"):
+            found += map(as_most, settings.get(key, {}).values())
+    # test_real_clients.py runs mcp-remote
+    return [server for server in found if server.get("command") != "npx"]
 
 
 PAGED = [
@@ -169,7 +182,7 @@ def test_each_client_has_a_page_with_both_ways_or_the_reason() -> None:
     pages = {page.stem: page.read_text() for page in PAGES.glob("*.md")}
     assert pages.keys() >= {
         *["librechat", "claude-desktop", "claude-code", "cursor", "vscode"],
-        *["open-webui", "inspector"],
+        *["open-webui", "inspector", "codex", "gemini-cli", "opencode"],
     }
     for name, text in pages.items():
         assert len(text.splitlines()) < 60, f"{name}: one short page"

@@ -24,7 +24,7 @@ TOOLS = REPO / ".venv-clients" / "bin"
 NEWEST_WITH_SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
 LIMIT_S = 150
 # Of a daemon that was killed, which test_each_goes_on_when_the_daemon_was_killed alone does.
-RESTARTED = re.compile(r"Vivarium was restarted: .*\n\d+ variables restored, .*\n")
+RESTARTED = re.compile(r"Vivarium was restarted: .*\n\d+ variables? restored, .*\n")
 PAUSE = 5  # before this step, counted from 0: the next one asks no kernel
 
 

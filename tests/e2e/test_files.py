@@ -313,7 +313,8 @@ def test_a_cell_of_many_lines_is_read_whole(tables: Daemon) -> None:
 
 
 def test_a_parquet_table_is_read_with_its_types(start: type_of_start) -> None:
-    client = start(env={"VIVARIUM_PYTHON": str(require_plots())}).client()
+    daemon = start(env={"VIVARIUM_PYTHON": str(require_plots())})
+    client = daemon.client()
     client.run(
         "import pandas as pd\n"
         "pd.DataFrame({'n': [1, 2], 'city': ['Köln', 'a,b']}).to_parquet('t.parquet')"
@@ -321,6 +322,7 @@ def test_a_parquet_table_is_read_with_its_types(start: type_of_start) -> None:
     shown = client.call("read_text_file", path="t.parquet").text
     assert shown.startswith("--- 2 x 2 ---\n# n: int64\n# city: ")
     assert shown.endswith('\nn,city\n1,Köln\n2,"a,b"\n')
+    wait_until(lambda: daemon.log_contains("viewer/k2: kernel has shown its file: ended"))
 
 
 def test_a_large_workbook_costs_its_beginning_and_is_paged(tables: Daemon) -> None:
@@ -388,6 +390,8 @@ def test_a_view_ends_with_who_asked_for_it(start: type_of_start) -> None:
         client.notify("notifications/cancelled", {"requestId": call["id"]})
         assert "cancelled" in str(held.result(20).messages())
         wait_until(lambda: daemon.health()["kernels"] == 0)
+        ended = "viewer/k1: kernel shows its file no longer: ended"
+        wait_until(lambda: daemon.log_contains(ended))
         again = pool.submit(client.call, "read_text_file", path="a.xlsx")
         wait_until(lambda: daemon.log_contains("viewer/k2: kernel process"))
         daemon.process.terminate()

@@ -261,7 +261,7 @@ def test_over_the_quota_only_a_tenth_more_may_be_written(quota: Client) -> None:
 def test_one_file_ends_at_the_quota(quota: Client) -> None:
     result = quota.run("open('big', 'wb').write(bytes(50 << 20))")
     assert "File too large" in result.text
-    assert "the largest: big (40M)" in result.text
+    assert "the largest: big (40M).\n" in result.text, "and nothing that is not the user's"
 
 
 def test_what_is_left_running_is_stopped_too(quota: Client) -> None:

@@ -48,7 +48,7 @@ def uses(agent: type[Claude | GeminiCli]) -> list[Use]:
 
     return [
         *[run("x = 41\nprint('hello')\nx"), run("x + 1"), run(FIGURE), run(TABLE)],
-        *[run("print('before')\n1 / 0"), write("ours.txt"), run(FOREIGN), write("theirs.txt")],
+        *[run(FIGURE + "\n1 / 0"), write("ours.txt"), run(FOREIGN), write("theirs.txt")],
         run(SLOW),
     ]
 
@@ -69,6 +69,8 @@ def check_conversation(got: list[Got], *, replaces: bool) -> None:
     assert re.search(r"^vars: .*\bx 41", second.text, re.MULTILINE)
     assert failed.text.count("Error: ZeroDivisionError: division by zero (exit code 1)") == 1
     assert failed.text.index("(exit code 1)") < failed.text.index("Traceback")
+    assert "Picture 1 is not shown: this client shows none beside an error." in failed.text
+    assert len(failed.text) < 3000, "nor as its bytes"
     assert "Wrote ours.txt, 4 bytes." in ours.text
     assert "wrote: theirs.txt (8B)" in foreign.text
     words = "Replaced theirs.txt" if replaces else "the user did not agree; nothing was changed"
@@ -229,9 +231,12 @@ def test_gemini_cli_over_http(start: type_of_start, tmp_path: Path) -> None:
 def test_the_conversation_through_mcp_remote(
     name: str, start: type_of_start, tmp_path: Path
 ) -> None:
-    """What clients that only start servers reach a daemon by."""
+    """What clients that only start servers reach a daemon with tokens by."""
+    require(REMOTE)
+    daemon = start(env={"VIVARIUM_TOKEN": "a-token-that-is-long-enough-to-be-taken"})
+    header = f"--header 'Authorization: Bearer {daemon.bearer}'"
     bridge = tmp_path / "bridge"
-    bridge.write_text(f'#!/bin/sh\nexec "{NODE}" "{require(REMOTE)}" {start().url} --silent\n')
+    bridge.write_text(f'#!/bin/sh\nexec "{NODE}" "{REMOTE}" {daemon.url} --silent {header}\n')
     bridge.chmod(0o755)
     env = bare_env(tmp_path, **QUIET, MCP_REMOTE_CONFIG_DIR=str(tmp_path / "auth"))
     converse(STDIO[name], f"stdio:{bridge}", env)

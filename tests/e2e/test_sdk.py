@@ -213,6 +213,21 @@ def test_the_client_asks_its_user_before_a_file_is_replaced(
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_the_client_asks_its_user_what_a_cell_wants(shared: Daemon, mode: str) -> None:
+    answers = iter(["a", "b"])
+
+    async def ask(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"line": next(answers)})
+
+    async def main() -> None:
+        async with Client(shared.url, mode=mode, elicitation_callback=ask) as client:
+            result = await run(client, "input('First? ') + input('Second? ')")
+            assert "'ab'" in text_of(result)
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_prompts_and_their_completions(shared: Daemon, mode: str) -> None:
     (shared.work / "sales.csv").write_text(CSV)
 

@@ -76,8 +76,14 @@ def test_variables_outlive_their_kernel(
     assert result.data["result"] == "([5], 6)"
     assert why in result.text
     assert "3 variables restored, as after cell" in result.text
-    assert result.footer_line("restored: ").startswith("3 names, as after cell")
+    assert result.footer_line("restored: ").startswith("3 variables, as after cell")
     assert "restored" not in client.run("x").text
+
+
+def test_imports_alone_are_told_too(daemon: Daemon, client: Client) -> None:
+    client.run_saved(daemon, "import os, json")
+    daemon.kill_kernel()
+    assert "\n2 imports restored, as after cell 1.\n" in client.run("os.sep, json.dumps(1)").text
 
 
 def test_an_idle_stop_keeps_the_variables(start: type_of_start) -> None:
@@ -104,7 +110,8 @@ def test_variables_outlive_the_daemon(start: type_of_start, end: str) -> None:
     result = second.client().run("v[0] = -1; float(a[10]), In[1][:12]")
     assert result.data["result"] == "(-1.0, 'import numpy')"
     assert "Vivarium was restarted" in result.text
-    assert "3 variables restored" in result.text
+    assert "2 variables restored" in result.text, "an import is none"
+    assert result.footer_line("already imported (do not re-import):") == "np=numpy"
     assert result.data["execution_count"] == 2
 
 

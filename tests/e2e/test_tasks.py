@@ -249,11 +249,15 @@ def test_answers_have_to_be_an_object(user: User) -> None:
     assert user.answer(task_id, {"1.confirm": YES})["result"]  # too late
 
 
-def test_waiting_for_one_that_asks_ends_too(user: User) -> None:
+def test_who_waits_for_one_that_asks_is_asked(user: User) -> None:
     task_id = user.begin("confirm_delete", filename="x")
-    waited = user.call("wait", call=task_id, timeout_seconds=0)
-    assert f'wait(call="{task_id}")' in waited["content"][0]["text"]
-    user.cancel(task_id)
+    waited = user.call("wait", call=task_id)
+    assert waited["inputRequests"] == user.look(task_id)["inputRequests"]
+    again = {"name": "wait", "arguments": {"call": task_id}}
+    again |= {"inputResponses": {"1.confirm": YES}, "requestState": waited["requestState"]}
+    result = user.request("tools/call", again)["result"]
+    assert result["content"][0]["text"].startswith("Answered: ")
+    assert user.look(task_id)["status"] == "completed"
 
 
 def test_tasks_of_one_user_are_bounded(user: User) -> None:

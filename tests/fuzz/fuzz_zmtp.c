@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	owned(zmtp_finish) struct zmtp many = {.message_max = MESSAGE_MAX};
 
 	if (how & 1)
-		zmtp_greet(&wire, "ROUTER");
+		zmtp_greet(&wire, "ROUTER", "");
 	buf_add(&wire, input.at, input.left);
 	read_all(&one, &wire, 0, false, &whole);
 	read_all(&many, &wire, how * 2654435761u, true, &pieces);

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..cells import Cells
 from ..connection import Reports, Restore, SnapshotLaunch
+from ..summary import origin_of
 from . import manifest
 from .baseline import address_of
 from .chunks import CHUNK
@@ -64,7 +65,8 @@ class Comeback:
 
     generation: int = 0
     cell: int = 0
-    names: int = 0
+    names: int = 0  # of variables
+    imports: int = 0
     failed: list[Lost] = field(default_factory=list)
     versions: list[list[str]] = field(default_factory=list)
     cwd_gone: str | None = None
@@ -76,6 +78,7 @@ class Comeback:
             "generation": self.generation,
             "cell": self.cell,
             "names": self.names,
+            "imports": self.imports,
             "failed": [{"name": f.name, "what": f.what, "why": f.why} for f in self.failed],
             "versions": self.versions,
             "ms": self.ms,
@@ -158,16 +161,22 @@ class Restorer:
                 lost.why = DAMAGED
         comeback.failed = loaded.failed + self._mark_absent(found)
         comeback.failed += self._placeholders(comeback.failed)
-        comeback.names = self._count_restored(loaded.names)
+        origins = self._origins(loaded.names)
+        comeback.names = origins.count("")
+        comeback.imports = len(origins) - comeback.names
         comeback.cwd_gone = loaded.cwd_gone
         comeback.versions = different(found)
         self._carry(found, loaded)
 
-    def _count_restored(self, names: list[str]) -> int:
-        namespace = self._shell.user_ns
-        return sum(
-            not is_history(name) and type(namespace.get(name)) is not Tombstone for name in names
-        )
+    def _origins(self, names: list[str]) -> list[str]:
+        """Of what came back and a person would count."""
+        namespace, hidden = self._shell.user_ns, self._shell.user_ns_hidden
+        found = [
+            origin_of(name, namespace[name], hidden)
+            for name in names
+            if name in namespace and type(namespace[name]) is not Tombstone
+        ]
+        return [origin for origin in found if origin is not None]
 
     def _placeholders(self, known: list[Lost]) -> list[Lost]:
         """What could not be saved has one; it is told like what did not come back."""
@@ -252,8 +261,8 @@ class Check:
         bad = {number for number in range(len(self._found.buffers)) if self._is_bad(number)}
         names = sorted(owners(self._found, bad))
         if names:
+            self.damaged += names  # before the report: the next reply is to tell them too
             self._reports.damaged(names)
-            self.damaged += names
 
     def _is_bad(self, number: int) -> bool:
         piece = self._found.buffers[number]

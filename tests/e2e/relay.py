@@ -33,7 +33,7 @@ def take_apart(sent: bytes) -> Iterator[Request]:
             yield Request(first.split()[0], headers, json.loads(body) if body else None)
 
 
-class Wire:
+class Relay:
     def __init__(self, listener: socket.socket, port: int) -> None:
         self.listener, self.port = listener, port
         self.sent: list[bytearray] = []  # a connection each
