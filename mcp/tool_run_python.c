@@ -93,15 +93,6 @@ static int64_t read_timeout(struct tool_call *self, double seconds)
 	return (int64_t)max;
 }
 
-/* An answer before the end is a part of it. */
-static void follow(struct tool_call *self)
-{
-	live_follow(self->live, self->call);
-	outlet_about(&self->context->outlet,
-		     "The first part of the answer of a cell did not reach its client; "
-		     "the cell went on, and new ones wait until it has ended.\n");
-}
-
 /* ---- input() ---- */
 
 #define INPUT "input"
@@ -166,7 +157,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 				 .input = tool_can_ask(self) ? on_input : NULL,
 				 .fresh = args[FRESH].number != 0},
 			     on_done, &err) == 0)
-		follow(self);
+		live_follow(self->live, self->call);
 	else
 		tool_fail(self, &err);
 }

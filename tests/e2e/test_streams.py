@@ -319,8 +319,10 @@ def test_an_answer_that_was_pushed_out_or_whose_session_ended_is_told(
     let(daemon, "go")
     told_to(client, about)
     lose(client, "pass")  # answers in part, after two seconds, as do those behind it
-    told_to(client, "The first part of the answer of a cell did not reach its client")
+    told = "\n".join(told_to(client, "The first part of the answer of a cell did not reach"))
     let(daemon, "go")
+    ticket = told.split("returns all of it")[0].rsplit('wait(call="', 1)[1].split('"')[0]
+    assert client.call("wait", call=ticket).exit_code == 0
 
 
 # ---- the session's own streams ----
