@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 	limits-v2 memcheck format lock clean
 
 help: ## list the verbs
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: ## set up what is missing, build, serve http://127.0.0.1:8000/mcp
 	@deploy/setup.sh run
@@ -16,7 +16,11 @@ run: ## set up what is missing, build, serve http://127.0.0.1:8000/mcp
 
 build: ## build the program: build/vivarium
 	@[ -f build/build.ninja ] || cmake --preset release >/dev/null
-	@ninja -C build -j $(JOBS) --quiet
+	@case "$$(ninja -C build -n)" in \
+	*"no work to do."*) ;; \
+	*) echo 'building build/vivarium (the first time: about a minute)' >&2; \
+	   ninja -C build -j $(JOBS) --quiet ;; \
+	esac
 
 test: ## set up what is missing, build, run every test
 	@deploy/setup.sh test
@@ -37,7 +41,7 @@ soak: ## random calls, kills and restarts under ASan for SOAK_MINUTES (30)
 	@[ -n "$$SOAK_BUILD" ] || { cmake --preset asan >/dev/null && ninja -C build-asan --quiet; }
 	@PYTHONPATH=tests/e2e $(PY_TOOLS)/python tests/soak.py
 
-tables: build ## write the generated tables of README.md and ARCHITECTURE.md anew
+tables: build ## write the generated tables of the documents anew
 	@python3 docs/tables.py build/vivarium --write
 
 check-style: ## clang-format, ruff and mypy, without changing anything

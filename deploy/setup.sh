@@ -29,6 +29,10 @@ packages() { # of these purposes
 
 ensure_packages() {
 	local missing
+	if ! command -v dpkg-query >/dev/null; then
+		say "this is no Debian: what deploy/packages.txt lists for $* has to be there already"
+		return 0
+	fi
 	# A package counts as there only when it is fully installed.
 	missing=$(comm -23 <(packages "$@" | sort -u) \
 		<(dpkg-query -W -f '${Package} ${Status}\n' 2>/dev/null |

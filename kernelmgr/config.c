@@ -92,10 +92,9 @@ static const struct opt options[] = {
     {"snapshot-max-bytes", OPT_BYTES, AT(snapshot_max), 0, 1LL << 50, .fallback = "0",
      .help = "Bytes of all saved states of a workspace; older ones go first. 0: twice "
 	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
-    {"tools", OPT_TEXT, TEXT(tools),
-     .fallback = "run_python,wait,undo,list_files,read_text_file,write_file",
+    {"tools", OPT_TEXT, TEXT(tools), .fallback = CONFIG_TOOLS,
      .help = "Tools offered, separated by commas; there are also restore, history, "
-	     "diff and branch."},
+	     "diff and branch. +restore,+diff: the default and these."},
     {"walls", OPT_CHOICE, AT(walls),
      .choices = "auto|off|require:N|require:U|require:L", .fallback = "auto",
      .help = "What keeps kernels apart: the best that this machine allows; nothing; or "

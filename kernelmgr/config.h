@@ -14,6 +14,9 @@
 
 #include "wire/err.h"
 
+#define CONFIG_TOOLS "run_python,wait,undo,list_files,read_text_file,write_file"
+#define CONFIG_TOOLS_BETWEEN ", +"
+
 struct config {
 	char host[64];
 	int64_t port; /* 0: any free one */
@@ -33,7 +36,7 @@ struct config {
 	int64_t namespace_max;   /* bytes; 0: by the disk, see config_namespace_max() */
 	int64_t snapshot_keep;   /* generations */
 	int64_t snapshot_max;    /* bytes; 0: twice the above */
-	char tools[512];         /* names, separated by commas */
+	char tools[512];         /* names, with CONFIG_TOOLS_BETWEEN between them */
 	int64_t walls;           /* enum walls_asked */
 	int64_t network;         /* enum network */
 	char read_dirs[4096];    /* shown to all kernels; separated by ':' */
@@ -144,7 +147,7 @@ size_t config_output_chars(const struct config *self);
 /* Bytes of one saved namespace at most: the setting, else 4 GiB or a quarter of what is
  * free where dir is, whichever is less. */
 uint64_t config_namespace_max(const struct config *self, const char *dir);
-/* True if the list of tools names this one. */
+/* True if the list of tools names this one, or has a plus and the default names it. */
 bool config_offers_tool(const struct config *self, const char *name);
 /* True if host is a loopback address or name. */
 bool config_is_loopback(const char *host);

@@ -53,16 +53,22 @@ uint64_t config_namespace_max(const struct config *self, const char *dir)
 	return quarter < most ? quarter : most;
 }
 
-bool config_offers_tool(const struct config *self, const char *name)
+static bool lists(const char *list, const char *name)
 {
 	size_t len = strlen(name);
 
-	for (const char *at = self->tools; *at; at += strspn(at, ", ")) {
-		size_t n = strcspn(at, ", ");
+	for (const char *at = list; *at; at += strspn(at, CONFIG_TOOLS_BETWEEN)) {
+		size_t n = strcspn(at, CONFIG_TOOLS_BETWEEN);
 
 		if (n == len && strncmp(at, name, n) == 0)
 			return true;
 		at += n;
 	}
 	return false;
+}
+
+bool config_offers_tool(const struct config *self, const char *name)
+{
+	return lists(self->tools, name) ||
+	       (strchr(self->tools, '+') && lists(CONFIG_TOOLS, name));
 }

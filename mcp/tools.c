@@ -58,11 +58,12 @@ int tools_check(const struct config *config, struct err *err)
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
 		snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s",
 			 i ? "," : "", tools[i]->name);
-	if (!config->tools[strspn(config->tools, ", ")])
+	if (!config->tools[strspn(config->tools, CONFIG_TOOLS_BETWEEN)])
 		return err_set(err, ERR_CONFIG,
 			       "VIVARIUM_TOOLS names no tool; there are %s", all);
-	for (const char *at = config->tools; *at; at += strspn(at, ", ")) {
-		size_t size = strcspn(at, ", ");
+	for (const char *at = config->tools; *at;
+	     at += strspn(at, CONFIG_TOOLS_BETWEEN)) {
+		size_t size = strcspn(at, CONFIG_TOOLS_BETWEEN);
 
 		if (size && !find(at, size))
 			return err_set(err, ERR_CONFIG,

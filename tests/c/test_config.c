@@ -43,6 +43,22 @@ CASE(flags_win_over_the_environment)
 	assert_int_equal(config.port, 10);
 }
 
+CASE(a_plus_adds_to_the_default_tools)
+{
+	struct config config;
+	struct err err;
+
+	assert_int_equal(
+	    load(&config, &err, ARGS(T("--tools=+restore, +branch")), ARGS()), 0);
+	assert_true(config_offers_tool(&config, "restore"));
+	assert_true(config_offers_tool(&config, "branch"));
+	assert_true(config_offers_tool(&config, "undo"));
+	assert_false(config_offers_tool(&config, "diff"));
+	assert_int_equal(load(&config, &err, ARGS(T("--tools=diff")), ARGS()), 0);
+	assert_true(config_offers_tool(&config, "diff"));
+	assert_false(config_offers_tool(&config, "undo"));
+}
+
 CASE(a_bad_value_is_refused_with_name_value_and_range)
 {
 	struct config config;
@@ -273,6 +289,7 @@ CASE(secrets_are_hidden_and_nothing_else)
 
 RUN(cmocka_unit_test(defaults_hold_without_settings),
     cmocka_unit_test(flags_win_over_the_environment),
+    cmocka_unit_test(a_plus_adds_to_the_default_tools),
     cmocka_unit_test(a_bad_value_is_refused_with_name_value_and_range),
     cmocka_unit_test(bytes_may_have_a_unit),
     cmocka_unit_test(limits_may_be_decimal_or_automatic_and_have_a_least_value),
