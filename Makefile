@@ -16,11 +16,10 @@ run: ## set up what is missing, build, serve http://127.0.0.1:8000/mcp
 
 build: ## build the program: build/vivarium
 	@[ -f build/build.ninja ] || cmake --preset release >/dev/null
-	@case "$$(ninja -C build -n)" in \
-	*"no work to do."*) ;; \
-	*) echo 'building build/vivarium (the first time: about a minute)' >&2; \
-	   ninja -C build -j $(JOBS) --quiet ;; \
-	esac
+	@[ -z "$$(find CMakeLists.txt wire kernelmgr mcp api -newer build/.ninja_log -print -quit 2>&1)" ] \
+	  || echo 'building build/vivarium (the first time: about a minute)' >&2
+	@bash -o pipefail -c \
+	  "ninja -C build -j $(JOBS) --quiet | sed -u '/^ninja: no work to do/d'"
 
 test: ## set up what is missing, build, run every test
 	@deploy/setup.sh test
