@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -117,6 +118,14 @@ def none_overlap(boxes: list[list[int]]) -> bool:
 
 YEARS = "df = pd.DataFrame({'year': [2000, 2001, 2002], 'de': [1000, 2000, 3000],"
 YEARS += " 'fr': [4, 5, 6], 'note': ['a', 'b', 'c']})"
+
+
+def test_the_examples_of_its_page_run(kernel: KernelProcess) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (REPO / "docs/charts.md").read_text(), re.S | re.M)
+    assert len(blocks) == 2
+    for block in blocks:
+        result = kernel.run(block, timeout=50)
+        assert result.status == "ok", result.reply["content"]
 
 
 # ---- which columns ----

@@ -160,6 +160,8 @@ PAGED = [
 def test_a_pages_configuration_works(
     server: dict[str, Any], shared: Daemon, tmp_path: Path
 ) -> None:
+    own = json.dumps({name: server[name] for name in server.keys() - {"env"}})
+    assert "VIVARIUM_" not in own, "a client's variable is called like a setting of the daemon"
     if "url" in server:
         assert server["url"] == "http://127.0.0.1:8000/mcp"
         headers = server.get("headers", {})

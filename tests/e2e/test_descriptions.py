@@ -32,6 +32,12 @@ def compact(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def test_a_plus_adds_to_what_is_offered(client: Client, start: type_of_start) -> None:
+    more = start(env={"VIVARIUM_TOOLS": "+restore,+diff"}).client()
+    names = [[tool["name"] for tool in tools_of(one)] for one in (client, more)]
+    assert set(names[1]) == {*names[0], "restore", "diff"}
+
+
 def test_what_is_offered_by_default_is_within_its_budget(client: Client) -> None:
     sizes = {
         tool["name"]: len(tool["description"])

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/clients/*.md")])
 BUILD = ROOT / os.environ.get("VIVARIUM_BUILD", "build-asan")
 
 
@@ -38,6 +39,36 @@ def test_the_tour_is_the_transcript_of_the_demo(tmp_path: Path) -> None:
     assert tour
     assert without_numbers(run.stdout) == without_numbers(tour[1])
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def anchors(page: Path) -> set[str]:
+    """Of its headings, as the sites that show repositories make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for page in PAGES:
+        for path, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page.read_text()):
+            to = (page.parent / path).resolve() if path else page
+            assert to.exists(), (page.name, path)
+            assert not anchor or anchor in anchors(to), (page.name, path, anchor)
+
+
+def test_documents_name_settings_that_there_are() -> None:
+    run = subprocess.run([BUILD / "vivarium", "--help"], capture_output=True, text=True, check=True)
+    settings = set(re.findall(r"VIVARIUM_[A-Z_]+", run.stdout))
+    for page in PAGES:
+        named = set(re.findall(r"\bVIVARIUM_[A-Z_]+\b", page.read_text()))
+        assert named <= settings, page.name
+
+
+def test_make_help_lists_every_verb() -> None:
+    makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    verbs = re.search(r"^\.PHONY: (.*)$", makefile, re.M)
+    run = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert verbs
+    assert {line.split()[0] for line in run.stdout.splitlines()} == set(verbs[1].split())
 
 
 def test_architecture_stays_short() -> None:
