@@ -79,8 +79,8 @@ static const struct opt options[] = {
      .help = "0: every call starts in a fresh kernel, and nothing is saved."},
     {"durability", OPT_CHOICE, AT(durability), .choices = "idle|always|off",
      .fallback = "idle",
-     .help = "When the namespace is saved: right after the cell, large ones when the "
-	     "kernel is idle; before the answer is given; never."},
+     .help = "When the namespace is saved: before the answer if that is quick, else "
+	     "when the kernel is idle; always before the answer; never."},
     {"verify", OPT_CHOICE, AT(verify), .choices = "idle|always|off", .fallback = "idle",
      .help = "When a spare kernel tries the newest saved state: while nothing runs and "
 	     "the machine is idle; however busy it is; never."},

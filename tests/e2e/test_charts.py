@@ -121,7 +121,9 @@ YEARS += " 'fr': [4, 5, 6], 'note': ['a', 'b', 'c']})"
 
 
 def test_the_examples_of_its_page_run(kernel: KernelProcess) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", (REPO / "docs/charts.md").read_text(), re.S | re.M)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (REPO / "docs/charts.md").read_text(), re.S | re.M
+    )
     assert len(blocks) == 2
     for block in blocks:
         result = kernel.run(block, timeout=50)
