@@ -213,6 +213,7 @@ static void answer_early(struct job *self)
 		     self->ticket);
 	json_t *result =
 	    task ? job_task(self, false) : job_result(self, self->context.structure);
+	self->is_task = task;
 	if (task)
 		json_object_set_new(result, "resultType", json_string("task"));
 	answer(rpc_result(self->id, self->jobs->dress(result, revision)), asker);
@@ -249,7 +250,7 @@ void jobs_stop_asking(struct jobs *self, const struct workspace *workspace)
 	for (job = TAILQ_FIRST(&self->all); job; job = next) {
 		next = TAILQ_NEXT(job, link);
 		if (job->tool.workspace == workspace && job->tool.outstanding &&
-		    job->tool.call && !knows_tasks(job) && LIST_EMPTY(&job->waiters))
+		    job->tool.call && !job->is_task && LIST_EMPTY(&job->waiters))
 			tool_give_up(&job->tool, NULL);
 	}
 }

@@ -205,6 +205,25 @@ def test_a_new_cell_does_not_wait_for_what_nobody_answers(live: Daemon) -> None:
     assert live.client().run("ended").data["result"] == "True"
 
 
+def test_nor_for_one_that_never_became_a_task(live: Daemon) -> None:
+    asked_one = Asked(live, **{TASKS: {}})
+    assert asked_one.question(asked_one.run("try: input('?')\nexcept EOFError: ended = 'task'"))
+    assert live.client().run("ended").data["result"] == "'task'"
+
+
+def test_who_is_asked_has_less_time_while_others_wait(start: type_of_start) -> None:
+    """Twenty seconds: nobody knows whether he is still there."""
+    daemon = start()
+    talk, wanted, question = open_question(daemon)
+    assert daemon.client().run("1").data["result"] == "1"
+    withdrawn = talk.read()
+    assert withdrawn["params"]["requestId"] == question["id"]
+    answer = talk.read()
+    assert answer["id"] == wanted
+    assert "EOFError: the user gave no answer" in answer["result"]["content"][0]["text"]
+    talk.ws.sock.close()
+
+
 def test_who_waits_is_asked_too(start: type_of_start) -> None:
     daemon = start(env={"VIVARIUM_SOFT_DEADLINE": "1"})
     client = daemon.client()
