@@ -152,12 +152,12 @@ static void part(struct job *self)
 	for (char *c = self->ticket; *c; c++) /* easily repeated by a model */
 		*c = *c == '-' || *c == '_' ? 'x' : *c;
 	live_stop(&self->live);
+	tool_leave_request(&self->tool, on_input_changed);
 	self->context.outlet = (struct outlet){0};
 	self->answer = NULL;
 	self->arg = NULL;
 	/* Whoever fetches it may want all that there is. */
 	self->tool.structure = true;
-	self->tool.input_changed = on_input_changed;
 }
 
 /* ---- answers ---- */
@@ -213,6 +213,7 @@ static void answer_early(struct job *self)
 		     self->ticket);
 	json_t *result =
 	    task ? job_task(self, false) : job_result(self, self->context.structure);
+	self->is_task = task;
 	if (task)
 		json_object_set_new(result, "resultType", json_string("task"));
 	answer(rpc_result(self->id, self->jobs->dress(result, revision)), asker);
@@ -249,7 +250,7 @@ void jobs_stop_asking(struct jobs *self, const struct workspace *workspace)
 	for (job = TAILQ_FIRST(&self->all); job; job = next) {
 		next = TAILQ_NEXT(job, link);
 		if (job->tool.workspace == workspace && job->tool.outstanding &&
-		    job->tool.call && !knows_tasks(job) && LIST_EMPTY(&job->waiters))
+		    job->tool.call && !job->is_task && LIST_EMPTY(&job->waiters))
 			tool_give_up(&job->tool, NULL);
 	}
 }
@@ -380,6 +381,8 @@ size_t jobs_abandon(struct jobs *self, const void *arg)
 		    !job->tool.call)
 			continue;
 		loop_timer_stop(&job->timer);
+		if (job->tool.question) /* who was asked has left */
+			tool_give_up(&job->tool, NULL);
 		part(job);
 		job->lost = !job->cancelled; /* else nobody misses it */
 		count++;

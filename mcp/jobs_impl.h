@@ -18,7 +18,7 @@ struct job {
 	void *arg;
 	const struct workspace *home; /* of its user, whatever branch it works in */
 	char ticket[JOB_TICKET_SIZE]; /* "": none */
-	bool over, cancelled, lost;
+	bool over, cancelled, lost, is_task;
 	json_t *result, *error; /* owned: one of them when it is over */
 	struct kept_item kept;  /* that */
 	int64_t begun_us;
