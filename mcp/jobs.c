@@ -152,12 +152,12 @@ static void part(struct job *self)
 	for (char *c = self->ticket; *c; c++) /* easily repeated by a model */
 		*c = *c == '-' || *c == '_' ? 'x' : *c;
 	live_stop(&self->live);
+	tool_leave_request(&self->tool, on_input_changed);
 	self->context.outlet = (struct outlet){0};
 	self->answer = NULL;
 	self->arg = NULL;
 	/* Whoever fetches it may want all that there is. */
 	self->tool.structure = true;
-	self->tool.input_changed = on_input_changed;
 }
 
 /* ---- answers ---- */
@@ -380,6 +380,8 @@ size_t jobs_abandon(struct jobs *self, const void *arg)
 		    !job->tool.call)
 			continue;
 		loop_timer_stop(&job->timer);
+		if (job->tool.question) /* who was asked has left */
+			tool_give_up(&job->tool, NULL);
 		part(job);
 		job->lost = !job->cancelled; /* else nobody misses it */
 		count++;

@@ -175,6 +175,9 @@ bool tool_confirm(struct tool_call *self, const char *message,
 		  json_t *state) must_check;
 /* For jobs.c, of one whose request was answered: puts up what is wanted. */
 void tool_put_up(struct tool_call *self);
+/* Its request is about to be answered without it: what its client was asked is put up
+ * instead, now and from now on.  self stays, if a cell runs. */
+void tool_leave_request(struct tool_call *self, void (*input_changed)(void *arg));
 /* There will be no answer: it fails with this, but for a cell that runs, which is told
  * so. */
 void tool_give_up(struct tool_call *self, const struct err *err);

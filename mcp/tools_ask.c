@@ -38,12 +38,19 @@ bool tool_confirm(struct tool_call *self, const char *message, json_t *state)
 	return false;
 }
 
+static void withdraw(struct tool_call *self)
+{
+	outlet_withdraw(&self->question);
+	free_text(&self->question_name);
+}
+
 void tool_give_up(struct tool_call *self, const struct err *err)
 {
 	if (!self->call) {
 		tool_fail(self, err);
 		return;
 	}
+	withdraw(self);
 	json_decref(self->outstanding);
 	self->outstanding = NULL;
 	call_answer(self->call, NULL, 0);
@@ -121,6 +128,16 @@ void tool_put_up(struct tool_call *self)
 	}
 	json_decref(take(&self->outstanding));
 	tool_run(self);
+}
+
+void tool_leave_request(struct tool_call *self, void (*input_changed)(void *arg))
+{
+	bool asks = self->question;
+
+	self->input_changed = input_changed;
+	withdraw(self);
+	if (asks)
+		tool_run(self);
 }
 
 void tool_answer(struct tool_call *self, json_t *responses)

@@ -201,6 +201,29 @@ def test_who_waits_is_asked_too(start: type_of_start) -> None:
     assert [asked(question) for question in talk.asked] == ["Your name? "]
 
 
+def test_a_question_outlives_patience(start: type_of_start) -> None:
+    """It is withdrawn before its request is answered, and who waits is asked anew."""
+    daemon = start(env={"VIVARIUM_SOFT_DEADLINE": "1"})
+    daemon.client().run("1")
+    talk, wanted, question = open_question(daemon)
+    withdrawn = talk.read()
+    assert withdrawn["params"]["requestId"] == question["id"]
+    answer = talk.read()
+    assert answer["id"] == wanted
+    text = answer["result"]["content"][0]["text"]
+    assert text.startswith("Waiting for an answer of the user")
+    talk.send({"jsonrpc": "2.0", "id": question["id"], "result": line("too late")})
+    arguments = {"call": text.split('wait(call="')[1].split('"')[0]}
+    waiting = talk.ask("tools/call", {"name": "wait", "arguments": arguments})
+    again = talk.read()
+    assert asked(again) == "Your name? "
+    talk.send({"jsonrpc": "2.0", "id": again["id"], "result": line("late")})
+    answer = talk.read()
+    assert answer["id"] == waiting
+    assert answer["result"]["structuredContent"]["stdout"].endswith("Hello, late\n")
+    talk.ws.sock.close()
+
+
 def test_waiting_tells_who_cannot_be_asked(start: type_of_start) -> None:
     daemon = start(env={"VIVARIUM_SOFT_DEADLINE": "1"})
     daemon.client().run("1")
