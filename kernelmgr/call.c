@@ -57,21 +57,52 @@ void call_states_markdown(FILE *to)
 	states_markdown(rows, CALL_STATE_COUNT, to);
 }
 
+/* What is left for a state that it may be in more than once; NULL: any other. */
+static int64_t *time_for(struct call *self, enum call_state state)
+{
+	return state == CALL_RUNNING  ? &self->run_us
+	       : state == CALL_ASKING ? &self->ask_us
+				      : NULL;
+}
+
+/* In all, until the user answers: code that asks again and again of who declines would
+ * go on for ever. */
+static void give_time(struct call *self)
+{
+	self->run_us = self->options.timeout_s * 1000000;
+	self->ask_us = (int64_t)rows[CALL_ASKING].deadline_s * 1000000;
+}
+
+static int64_t deadline_us(struct call *self, enum call_state state)
+{
+	const int64_t *left = time_for(self, state);
+
+	if (!left)
+		return (int64_t)rows[state].deadline_s * 1000000;
+	return *left > 0 ? *left : 1;
+}
+
+static void use_time(struct call *self)
+{
+	int64_t now = loop_now_us(), *left = time_for(self, self->state);
+
+	if (left)
+		*left -= now - self->since_us;
+	self->since_us = now;
+}
+
 /* The only way to change state. */
 static void set_state(struct call *self, enum call_state next, const char *why)
 {
-	int64_t deadline_s = (int64_t)rows[next].deadline_s;
-
 	assert(rows[self->state].next & (1u << next));
 	log_debug(self->workspace->name, "call %llu: %s -> %s (%s)", self->cell,
 		  rows[self->state].name, rows[next].name, why);
+	use_time(self);
 	self->state = next;
 	loop_timer_stop(&self->deadline);
-	if (deadline_s == STATE_OWN_TIMEOUT)
-		deadline_s = self->options.timeout_s;
-	if (deadline_s > 0)
-		loop_timer_start(loop_of(self), &self->deadline, deadline_s * 1000000,
-				 on_deadline, self);
+	if (deadline_us(self, next) > 0)
+		loop_timer_start(loop_of(self), &self->deadline,
+				 deadline_us(self, next), on_deadline, self);
 }
 
 int call_create(struct call **out, struct workspace *workspace, const char *code,
@@ -94,6 +125,7 @@ int call_create(struct call **out, struct workspace *workspace, const char *code
 	struct call *self = xcalloc(1, sizeof *self);
 	self->workspace = workspace;
 	self->options = *options;
+	give_time(self);
 	self->done = done;
 	self->arg = arg;
 	buf_add(&self->code, code, size);
@@ -455,6 +487,9 @@ void call_answer(struct call *self, const char *text, size_t size)
 
 	if (self->state != CALL_ASKING)
 		return;
+	use_time(self);
+	if (text)
+		give_time(self);
 	set_state(self, CALL_RUNNING, text ? "answered" : "not answered");
 	kernel_answer(self->workspace->kernel, text ? text : end_of_file,
 		      text ? size : sizeof end_of_file - 1);

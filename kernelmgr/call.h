@@ -94,7 +94,7 @@ typedef void call_done_fn(const struct outcome *outcome, void *arg);
 typedef void call_input_fn(const char *prompt, void *arg);
 
 struct call_options {
-	int64_t timeout_s;    /* of the run, and anew after each answer; at least 1 */
+	int64_t timeout_s;    /* of the run, and anew with each answer; at least 1 */
 	call_input_fn *input; /* its arg is done's; NULL: input() fails */
 	bool fresh;           /* in a new kernel */
 	enum call_back back;

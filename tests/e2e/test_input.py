@@ -71,6 +71,23 @@ def test_no_time_counts_while_the_user_thinks(live: Daemon) -> None:
     assert result.exit_code == 0
 
 
+def test_who_declines_again_and_again_gives_no_time(live: Daemon) -> None:
+    talk = Conversation(live, elicitation={})
+    code = (
+        "import time\nwhile True:\n try: number = int(input('?')); break\n"
+        " except Exception: time.sleep(0.2)"
+    )
+    result = talk.result("run_python", lambda _: DECLINE, code=code, timeout_seconds=2)
+    assert result.exit_code == 124
+    answers = iter([line("1"), DECLINE])
+    code = "input(); time.sleep(2.5)\ntry: input()\nexcept EOFError: time.sleep(2.5)"
+    result = talk.result("run_python", lambda _: next(answers), code=code, timeout_seconds=4)
+    assert result.exit_code == 124
+    code = "input(); time.sleep(2.5); input(); time.sleep(2.5)"
+    result = talk.result("run_python", lambda _: line("1"), code=code, timeout_seconds=4)
+    assert result.exit_code == 0
+
+
 def test_who_cannot_be_asked_is_told_at_once(live: Daemon) -> None:
     result = live.client().run("input('?')")
     assert "input() has nobody to ask here" in result.text
