@@ -19,8 +19,8 @@
 #include "wire/err.h"
 
 enum { /* of `subscriptions/listen` */
-	AUDIENCE_MAX = 1024,
-	AUDIENCE_OF_ONE_MAX = 64, /* of one user's */
+       AUDIENCE_MAX = 1024,
+       AUDIENCE_OF_ONE_MAX = 64, /* of one user's */
 };
 
 struct workspace;

@@ -38,6 +38,7 @@ void jobs_finish(struct jobs *self)
 {
 	struct job *job;
 
+	loop_timer_stop(&self->look);
 	while ((job = TAILQ_FIRST(&self->all)))
 		job_destroy(job);
 }
@@ -60,9 +61,25 @@ static void on_waited_enough(void *arg)
 void job_wait(struct job *self, struct job_waiter *waiter, int64_t seconds)
 {
 	waiter->job = self;
+	waiter->news = self->news;
 	LIST_INSERT_HEAD(&self->waiters, waiter, link);
 	loop_timer_start(self->jobs->loop, &waiter->timer, seconds * 1000000 + 1,
 			 on_waited_enough, waiter);
+}
+
+/* Those that waited before this: they may wait again. */
+static void wake_all(struct job *self)
+{
+	struct job_waiter *waiter;
+
+	self->news++;
+	do {
+		LIST_FOREACH(waiter, &self->waiters, link)
+		if (waiter->news != self->news)
+			break;
+		if (waiter)
+			wake(waiter);
+	} while (waiter);
 }
 
 void job_unwait(struct job_waiter *waiter)
@@ -106,8 +123,8 @@ static void on_input_changed(void *arg)
 	else
 		loop_timer_stop(&self->timer);
 	tell(self);
-	while (self->tool.outstanding && !LIST_EMPTY(&self->waiters))
-		wake(LIST_FIRST(&self->waiters));
+	if (self->tool.outstanding)
+		wake_all(self);
 }
 
 /* ---- results that are kept ---- */
@@ -132,8 +149,7 @@ static void keep(struct job *self)
 	loop_timer_start(jobs->loop, &self->timer,
 			 jobs->config->replay_keep_s * 1000000, on_kept_enough, self);
 	tell(self);
-	while (!LIST_EMPTY(&self->waiters))
-		wake(LIST_FIRST(&self->waiters));
+	wake_all(self);
 	if (kept_count(&jobs->kept, home) > JOBS_KEPT_MAX)
 		job_destroy(kept_oldest_of(&jobs->kept, home));
 	while (jobs->kept.bytes > (size_t)jobs->config->replay_max &&
@@ -191,7 +207,7 @@ static void on_refused(struct rpc_refusal *refusal, void *arg)
 	job_destroy(self);
 }
 
-static bool knows_tasks(const struct job *self)
+bool job_knows_tasks(const struct job *self)
 {
 	return self->context.revision >= MCP_STATELESS &&
 	       self->context.client & CLIENT_TASKS;
@@ -204,7 +220,7 @@ static void answer_early(struct job *self)
 	void *asker = self->arg;
 	enum mcp_revision revision = self->context.revision;
 	struct outlet outlet = self->context.outlet;
-	bool task = knows_tasks(self);
+	bool task = job_knows_tasks(self);
 
 	part(self);
 	outlet_about(&outlet,
@@ -242,18 +258,6 @@ void job_ask(struct tool_call *call)
 	       asker);
 }
 
-void jobs_stop_asking(struct jobs *self, const struct workspace *workspace)
-{
-	struct job *job, *next;
-
-	for (job = TAILQ_FIRST(&self->all); job; job = next) {
-		next = TAILQ_NEXT(job, link);
-		if (job->tool.workspace == workspace && job->tool.outstanding &&
-		    job->tool.call && !knows_tasks(job) && LIST_EMPTY(&job->waiters))
-			tool_give_up(&job->tool, NULL);
-	}
-}
-
 static size_t tasks_of(const struct jobs *self, const struct workspace *home)
 {
 	const struct job *job;
@@ -270,7 +274,7 @@ bool job_defer(struct tool_call *call)
 
 	if (call->input_changed)
 		return true;
-	if (!self->answer || !self->home || !knows_tasks(self) ||
+	if (!self->answer || !self->home || !job_knows_tasks(self) ||
 	    tasks_of(self->jobs, self->home) >= JOBS_TASKS_MAX)
 		return false;
 	loop_timer_stop(&self->timer);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "mcp/jobs.h"
+#include "mcp/outlet.h"
 
 struct job {
 	TAILQ_ENTRY(job) link;
@@ -19,6 +20,9 @@ struct job {
 	const struct workspace *home; /* of its user, whatever branch it works in */
 	char ticket[JOB_TICKET_SIZE]; /* "": none */
 	bool over, cancelled, lost;
+	bool passed_over; /* its user began another cell, and has not looked at it since
+			   */
+	unsigned news;    /* how often all who waited were woken */
 	json_t *result, *error; /* owned: one of them when it is over */
 	struct kept_item kept;  /* that */
 	int64_t begun_us;
@@ -26,5 +30,7 @@ struct job {
 	struct loop_timer timer; /* until it answers late, or is forgotten */
 	LIST_HEAD(, job_waiter) waiters;
 };
+
+bool job_knows_tasks(const struct job *self);
 
 #endif

@@ -38,7 +38,7 @@ bool tool_confirm(struct tool_call *self, const char *message, json_t *state)
 	return false;
 }
 
-static void withdraw(struct tool_call *self)
+void tool_withdraw(struct tool_call *self)
 {
 	outlet_withdraw(&self->question);
 	free_text(&self->question_name);
@@ -50,7 +50,7 @@ void tool_give_up(struct tool_call *self, const struct err *err)
 		tool_fail(self, err);
 		return;
 	}
-	withdraw(self);
+	tool_withdraw(self);
 	json_decref(self->outstanding);
 	self->outstanding = NULL;
 	call_answer(self->call, NULL, 0);
@@ -135,7 +135,7 @@ void tool_leave_request(struct tool_call *self, void (*input_changed)(void *arg)
 	bool asks = self->question;
 
 	self->input_changed = input_changed;
-	withdraw(self);
+	tool_withdraw(self);
 	if (asks)
 		tool_run(self);
 }

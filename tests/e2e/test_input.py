@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from conftest import type_of_start
+from events import ask_run
 from harness import Daemon, Result, wait_until
 from stateless import Stateless
 from test_asks import DECLINE, Conversation
@@ -202,6 +203,64 @@ def test_a_new_cell_does_not_wait_for_what_nobody_answers(live: Daemon) -> None:
     question = asked_one.run("try: input('?')\nexcept EOFError: ended = True")
     assert asked_one.question(question)
     assert live.client().run("ended").data["result"] == "True"
+
+
+def test_nor_for_what_it_asks_after_that(live: Daemon) -> None:
+    asked_one = Asked(live)
+    attempt = "try: input('?')\nexcept EOFError: ended = globals().get('ended', 0) + 1\n"
+    assert asked_one.question(asked_one.run("ended = 0\n" + attempt * 3))
+    assert live.client().run("ended").data["result"] == "3"
+
+
+def test_nor_for_a_client_that_has_left(live: Daemon) -> None:
+    talk = Conversation(live, elicitation={})
+    with ask_run(talk.client, "try: input('?')\nexcept EOFError: ended = 'left'") as stream:
+        assert stream.message()["method"] == "elicitation/create"
+    assert live.client().run("ended").data["result"] == "'left'"
+
+
+def asking_ticket(daemon: Daemon, code: str = NAME) -> str:
+    """The id of a call that asks, but nobody yet."""
+    daemon.client().run("1")
+    talk, _, _ = open_question(daemon, code)
+    assert talk.read()["method"] == "notifications/cancelled"
+    text = talk.read()["result"]["content"][0]["text"]
+    talk.ws.sock.close()
+    return str(text.split('wait(call="')[1].split('"')[0])
+
+
+def ask_wait(daemon: Daemon, ticket: str) -> tuple[Talk, Any]:
+    """A conversation that waits for a call, and what it is asked."""
+    talk = Talk(daemon).initialize(elicitation={})
+    talk.ask("tools/call", {"name": "wait", "arguments": {"call": ticket}})
+    question = talk.read()
+    assert question["method"] == "elicitation/create"
+    return talk, question
+
+
+def test_what_two_who_wait_are_asked_one_answers(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_SOFT_DEADLINE": "1"})
+    ticket = asking_ticket(daemon, TWO)
+    (one, first), (other, same) = (ask_wait(daemon, ticket) for _ in "12")
+    one.send({"jsonrpc": "2.0", "id": first["id"], "result": line("a")})
+    withdrawn, second = other.read(), other.read()
+    assert withdrawn["params"]["requestId"] == same["id"]
+    assert [asked(question) for question in (same, second)] == ["First? ", "Second? "]
+    other.send({"jsonrpc": "2.0", "id": second["id"], "result": line("b")})
+    for talk in (one, other):
+        while "result" not in (message := talk.read()):
+            pass
+        assert message["result"]["structuredContent"]["result"] == "'ab'"
+        talk.ws.sock.close()
+
+
+def test_what_somebody_has_before_him_is_waited_for(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_SOFT_DEADLINE": "1"})
+    talk, question = ask_wait(daemon, asking_ticket(daemon))
+    assert "Not begun" in daemon.client().call("run_python", code="1").text
+    talk.send({"jsonrpc": "2.0", "id": question["id"], "result": line("patient")})
+    assert talk.read()["result"]["structuredContent"]["stdout"].endswith("Hello, patient\n")
+    talk.ws.sock.close()
 
 
 def test_who_waits_is_asked_too(start: type_of_start) -> None:
