@@ -18,10 +18,8 @@
 #include "wire/buf.h"
 #include "wire/err.h"
 
-enum { /* of `subscriptions/listen` */
-       AUDIENCE_MAX = 1024,
-       AUDIENCE_OF_ONE_MAX = 64, /* of one user's */
-};
+/* Of `subscriptions/listen`: in all, of one user's. */
+enum { AUDIENCE_MAX = 1024, AUDIENCE_OF_ONE_MAX = 64 };
 
 struct workspace;
 struct server_context;

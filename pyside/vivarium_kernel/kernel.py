@@ -21,6 +21,7 @@ from .connection import Reports
 from .displays import install as install_displays
 from .figures import show_left_open
 from .interrupts import Interrupts
+from .questions import Questions
 from .shell import ZMQInteractiveShell
 from .streams import Output
 from .summary import Namespace
@@ -67,6 +68,7 @@ class Kernel(IPythonKernel):
         self.census = Census()
         self.census.exclude_present()
         self.cells = cells
+        self.questions = Questions()
         self.snapshots = snapshots
         self.namespace = Namespace(self.shell.user_ns_hidden, summary_max, cells)
         self.keeper = install_displays(self.shell, os.getcwd())
@@ -98,6 +100,7 @@ class Kernel(IPythonKernel):
         if reply.get("ename") == "NoneType" and self.shell.shown is not None:
             # ipykernel 7.3 fails a cell whose value cannot be shown, but does not say why.
             reply["ename"], reply["evalue"] = self.shell.shown
+        self.questions.end_cell()
         self.output.restore()
         self.output.settle()
         return reply
@@ -170,6 +173,11 @@ class Kernel(IPythonKernel):
         if not self._allow_stdin:
             raise StdinNotImplementedError(NO_INPUT)
         return super().raw_input(prompt)
+
+    def _input_request(
+        self, prompt: str, ident: Any, parent: Any, password: bool = False
+    ) -> str:
+        return self.questions.ask(self, prompt, ident, parent)
 
     def getpass(self, prompt: str = "", stream: Any = None, **options: Any) -> Any:
         raise StdinNotImplementedError(NO_SECRETS)

@@ -106,6 +106,17 @@ def test_nobody_is_asked_without_confirm(start: type_of_start) -> None:
     assert "input() has nobody to ask here" in result.text
 
 
+def test_threads_ask_one_after_the_other(live: Daemon) -> None:
+    talk = Conversation(live, elicitation={})
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(4) as pool: answers = set(pool.map(input, 'abcd'))\nanswers"
+    )
+    result = talk.result("run_python", lambda question: line(asked(question)), code=code)
+    assert result.data["result"] == "{'a', 'b', 'c', 'd'}"
+    assert sorted(map(asked, talk.asked)) == list("abcd")
+
+
 def open_question(daemon: Daemon, code: str = NAME) -> tuple[Talk, Any, Any]:
     """A call whose cell has asked: its id, and the question."""
     talk = Talk(daemon).initialize(elicitation={})
@@ -113,6 +124,22 @@ def open_question(daemon: Daemon, code: str = NAME) -> tuple[Talk, Any, Any]:
     question = talk.read()
     assert question["method"] == "elicitation/create"
     return talk, wanted, question
+
+
+def test_a_thread_does_not_take_the_answer_to_the_next_cell(live: Daemon) -> None:
+    code = (
+        "import threading, time\n"
+        "threads = [threading.Thread(target=input, args=(n,)) for n in '123']\n"
+        "for thread in threads: thread.start()\ntime.sleep(0.5)"
+    )
+    left, wanted, question = open_question(live, code)
+    assert left.read()["params"]["requestId"] == question["id"]  # withdrawn at the cell's end
+    assert left.read()["id"] == wanted
+    left.ws.sock.close()
+    talk = Conversation(live, elicitation={})
+    code = "input('mine? ') + str([thread.join() for thread in threads])"
+    result = talk.result("run_python", lambda _: line("yes"), code=code, timeout_seconds=20)
+    assert result.data["result"] == "'yes[None, None, None]'"
 
 
 def test_a_cell_that_asks_can_be_cancelled(live: Daemon) -> None:
