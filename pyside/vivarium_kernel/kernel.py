@@ -174,9 +174,7 @@ class Kernel(IPythonKernel):
             raise StdinNotImplementedError(NO_INPUT)
         return super().raw_input(prompt)
 
-    def _input_request(
-        self, prompt: str, ident: Any, parent: Any, password: bool = False
-    ) -> str:
+    def _input_request(self, prompt: str, ident: Any, parent: Any, password: bool = False) -> str:
         return self.questions.ask(self, prompt, ident, parent)
 
     def getpass(self, prompt: str = "", stream: Any = None, **options: Any) -> Any:
