@@ -245,14 +245,11 @@ static void add_vars(struct buf *text, const json_t *summary)
 		buf_text(text, "\n");
 }
 
-/* Only where there are others than the last footer named: they cost a model tokens. */
 static void add_imports(struct buf *text, const json_t *summary)
 {
 	const json_t *modules = json_object_get(summary, "modules");
 	size_t total = json_array_size(modules), start = text->size, shown = 0;
 
-	if (json_is_true(json_object_get(summary, "same_modules")))
-		return;
 	for (; shown < total && shown < VARS_SHOWN; shown++) {
 		const json_t *row = json_array_get(modules, shown);
 		const char *alias = json_string_value(json_array_get(row, 0));

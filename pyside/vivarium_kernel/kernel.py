@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # it needs xxhash, which a kernel without snapshots does not
     from .unsaved import Unsaved
 
 NO_INPUT = "input() has nobody to ask here: assign the value in the code instead"
+NO_ANSWER = "the user gave no answer"
 NO_SECRETS = "getpass() is not offered: the secret would pass through the client; use a file"
 METADATA_VERSION = 1
 # Output belongs to the last request of these types; a probe takes no output over.
@@ -172,7 +173,10 @@ class Kernel(IPythonKernel):
     def raw_input(self, prompt: str = "") -> Any:
         if not self._allow_stdin:
             raise StdinNotImplementedError(NO_INPUT)
-        return super().raw_input(prompt)
+        try:
+            return super().raw_input(prompt)
+        except EOFError:
+            raise EOFError(NO_ANSWER) from None
 
     def _input_request(self, prompt: str, ident: Any, parent: Any, password: bool = False) -> str:
         return self.questions.ask(self, prompt, ident, parent)

@@ -30,7 +30,6 @@ class Namespace:
         self._budget = budget  # bytes of JSON for all names
         self._cells = cells
         self._marks: dict[str, tuple[object, int]] = {}  # of each name: its mark; since when
-        self._imports: set[tuple[str, str]] = set()  # that the last report had
 
     def report(self, namespace: MutableMapping[str, Any]) -> dict[str, Any]:
         variables: list[tuple[str, Any]] = []
@@ -59,13 +58,7 @@ class Namespace:
             "more_vars": len(listed) - len(chosen),
             "modules": imported,
             "more_modules": len(modules) + len(imports) - len(imported),
-            "same_modules": self._are_same(modules + imports),
         }
-
-    def _are_same(self, rows: list[list[str]]) -> bool:
-        """As the last report had, which was told: the footer need not."""
-        before, self._imports = self._imports, {(name, origin) for name, origin in rows}
-        return before == self._imports
 
     def _latest_first(
         self, variables: list[tuple[str, Any]], describer: Describer

@@ -137,18 +137,6 @@ CASE(the_footer_lists_names_and_cuts_them)
 	    "still running: 1 child process, 2 threads\nworkspace: no files");
 }
 
-CASE(imports_that_a_footer_has_named_are_not_named_again)
-{
-	outputs.summary = json_loads(
-	    "{\"modules\":[[\"os\",\"os\"]],\"same_modules\":true}", 0, NULL);
-	json_auto_t *result = render_outcome(&outcome, &newest);
-	const json_t *told =
-	    json_object_get(json_object_get(result, "structuredContent"), "state");
-
-	assert_string_equal(text_at(result, 1), "--- state ---\nworkspace: no files");
-	assert_non_null(json_object_get(json_object_get(told, "imports"), "os"));
-}
-
 CASE(a_summary_of_any_shape_is_survived)
 {
 	static const char *const shapes[] = {
@@ -238,7 +226,6 @@ RUN(EACH(nothing_to_say_is_said), EACH(all_sections_in_their_order),
     EACH(an_error_comes_first), EACH(system_exit_is_no_traceback),
     EACH(there_is_no_structure_unless_it_is_wanted),
     EACH(the_footer_lists_names_and_cuts_them),
-    EACH(imports_that_a_footer_has_named_are_not_named_again),
     EACH(a_summary_of_any_shape_is_survived),
     EACH(ten_thousand_names_stay_a_short_footer),
     EACH(pictures_stand_between_text_and_footer),

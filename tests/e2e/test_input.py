@@ -49,7 +49,8 @@ def test_who_declines_or_does_not_answer_ends_the_input(live: Daemon) -> None:
     for answer in (DECLINE, {"action": "cancel"}, None):
         result = talk.result("run_python", lambda _, end=answer: end, code=NAME)  # type: ignore[misc]
         assert result.exit_code == 1
-        assert "EOFError" in result.text
+        assert "Error: EOFError: the user gave no answer (exit code 1)" in result.text
+        assert "kernelbase" not in result.text
 
 
 def test_what_is_no_answer_is_asked_again(live: Daemon) -> None:

@@ -507,10 +507,7 @@ def test_the_footer_names_variables_imports_files_and_the_workspace(
     assert result.data["files"] == [{"path": "made.csv", "size": 8, "uri": "workspace:///made.csv"}]
     later = client.run("later = 1")
     assert later.footer_line("vars:").startswith("later ")
-    assert "already imported" not in later.footer, "the one before has named them"
-    assert later.data["state"]["imports"] == {"pd": "pandas", "json": "json"}
-    more = client.run("import math").footer_line("already imported (do not re-import):")
-    assert set(more.split()) == {"pd=pandas", "json", "math"}
+    assert "pd=pandas" in later.footer_line("already imported (do not re-import):"), "each time"
 
 
 def test_nothing_of_ours_is_in_the_namespace(start_python: Callable[..., Daemon]) -> None:
