@@ -72,7 +72,7 @@ void tool_attend(struct tool_call *self, const char *ticket, double seconds)
 	}
 	err_set(&err, ERR_ARGUMENT,
 		"there is no call '%.40s'; results are kept for %lld s after their "
-		"call has ended",
+		"call has ended, and not beyond a restart",
 		ticket, (long long)self->config->replay_keep_s);
 	tool_fail(self, &err);
 }

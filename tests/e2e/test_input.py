@@ -225,6 +225,17 @@ def test_an_answer_comes_too_late(live: Daemon) -> None:
     assert again["structuredContent"]["stdout"] == result["structuredContent"]["stdout"]
 
 
+def test_a_restart_ends_what_asked(start: type_of_start) -> None:
+    daemon = start()
+    question = Asked(daemon).run(NAME)
+    daemon.kill()
+    after = Asked(start())
+    result = after.answer(NAME, question, line("x"))
+    assert "not beyond a restart" in result["content"][0]["text"]
+    result = after.answer(NAME, after.run(NAME), line("x"))
+    assert result["structuredContent"]["stdout"].endswith("Hello, x\n")
+
+
 def test_a_new_cell_does_not_wait_for_what_nobody_answers(live: Daemon) -> None:
     asked_one = Asked(live)
     question = asked_one.run("try: input('?')\nexcept EOFError: ended = True")
