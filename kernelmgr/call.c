@@ -16,9 +16,10 @@
 enum {
 	EXIT_NOT_RUN = 125,
 	EXIT_TIMED_OUT = 124,
-	EXIT_SIGNALLED = 128, /* and the signal's number */
-	EXTENSIONS_MAX = 150, /* five minutes of backlog */
-	PROMPT_CHARS = 1000,  /* of what input() shows */
+	EXIT_SIGNALLED = 128,          /* and the signal's number */
+	EXTENSIONS_MAX = 150,          /* five minutes of backlog */
+	PROMPT_CHARS = 1000,           /* of what input() shows */
+	CROWDED_US = 20 * 1000 * 1000, /* for an answer, while another call waits */
 };
 
 #define TO(id) (1u << CALL_##id)
@@ -79,6 +80,8 @@ static int64_t deadline_us(struct call *self, enum call_state state)
 
 	if (!left)
 		return (int64_t)rows[state].deadline_s * 1000000;
+	if (state == CALL_ASKING && self->workspace->waiting > 1 && *left > CROWDED_US)
+		return CROWDED_US;
 	return *left > 0 ? *left : 1;
 }
 
@@ -103,6 +106,17 @@ static void set_state(struct call *self, enum call_state next, const char *why)
 	if (deadline_us(self, next) > 0)
 		loop_timer_start(loop_of(self), &self->deadline,
 				 deadline_us(self, next), on_deadline, self);
+}
+
+/* Another call waits for it: if it only waits for an answer, that is not to take long.
+ */
+static void hurry(struct call *self)
+{
+	if (self->state != CALL_ASKING)
+		return;
+	use_time(self);
+	loop_timer_start(loop_of(self), &self->deadline, deadline_us(self, CALL_ASKING),
+			 on_deadline, self);
 }
 
 int call_create(struct call **out, struct workspace *workspace, const char *code,
@@ -131,7 +145,8 @@ int call_create(struct call **out, struct workspace *workspace, const char *code
 	buf_add(&self->code, code, size);
 	outputs_init(&self->outputs, config_output_chars(config));
 	TAILQ_INSERT_TAIL(&workspace->calls, self, link);
-	workspace->waiting++;
+	if (++workspace->waiting == 2)
+		hurry(TAILQ_FIRST(&workspace->calls));
 	self->noted = journal_queued(workspace->place->journal, workspace->name);
 	workspace_pump(workspace);
 	*out = self;
@@ -582,9 +597,8 @@ static void on_deadline(void *arg)
 			  rows[CALL_STARTING].deadline_s);
 		break;
 	case CALL_ASKING:
-		buf_printf(&self->notice, "Nobody answered its input() for %.0f s.\n",
-			   rows[CALL_ASKING].deadline_s);
-		interrupt(self, CALL_TIMED_OUT);
+		self->options.input(NULL, self->arg);
+		call_answer(self, NULL, 0);
 		break;
 	case CALL_SENT:
 	case CALL_RUNNING:

@@ -156,13 +156,6 @@ static bool on_outlet(void *arg, json_t *message, bool must)
 	return channel->via.send(channel->via.arg, text.data, text.size, must);
 }
 
-static bool is_heard(void *arg)
-{
-	const struct channel_ask *self = arg;
-
-	return self->channel && !self->cancelled;
-}
-
 void channel_refuse(struct channel *self, int code, const char *text)
 {
 	answer_now(self, NULL, rpc_error(NULL, code, "%s", text));
@@ -211,7 +204,7 @@ static void ask_server(struct channel *self, struct batch *batch, const struct r
 	    .session = revision >= MCP_STATELESS ? 0 : self->number,
 	    .client = client_bits(json_object_get(self->hello, "capabilities"),
 				  json_object_get(self->hello, "clientInfo")),
-	    .outlet = {.send = on_outlet, .heard = is_heard, .arg = ask},
+	    .outlet = {.send = on_outlet, .arg = ask},
 	    .workspaces = self->channels->workspaces};
 
 	*ask = (struct channel_ask){.channel = self,

@@ -20,7 +20,7 @@ static void job_destroy(struct job *self)
 {
 	struct job_waiter *waiter;
 
-	while ((waiter = LIST_FIRST(&self->waiters)))
+	while ((waiter = TAILQ_FIRST(&self->waiters)))
 		job_unwait(waiter);
 	TAILQ_REMOVE(&self->jobs->all, self, link);
 	kept_remove(&self->jobs->kept, &self->kept);
@@ -38,7 +38,6 @@ void jobs_finish(struct jobs *self)
 {
 	struct job *job;
 
-	loop_timer_stop(&self->look);
 	while ((job = TAILQ_FIRST(&self->all)))
 		job_destroy(job);
 }
@@ -53,6 +52,18 @@ static void wake(struct job_waiter *waiter)
 	waiter->woken(job, waiter->arg);
 }
 
+/* Once each: they may wait again. */
+static void wake_all(struct job *self)
+{
+	const struct job_waiter *waiter;
+	size_t count = 0;
+
+	TAILQ_FOREACH(waiter, &self->waiters, link)
+	count++;
+	while (count-- && !TAILQ_EMPTY(&self->waiters))
+		wake(TAILQ_FIRST(&self->waiters));
+}
+
 static void on_waited_enough(void *arg)
 {
 	wake(arg);
@@ -61,33 +72,17 @@ static void on_waited_enough(void *arg)
 void job_wait(struct job *self, struct job_waiter *waiter, int64_t seconds)
 {
 	waiter->job = self;
-	waiter->news = self->news;
-	LIST_INSERT_HEAD(&self->waiters, waiter, link);
+	TAILQ_INSERT_TAIL(&self->waiters, waiter, link);
 	loop_timer_start(self->jobs->loop, &waiter->timer, seconds * 1000000 + 1,
 			 on_waited_enough, waiter);
-}
-
-/* Those that waited before this: they may wait again. */
-static void wake_all(struct job *self)
-{
-	struct job_waiter *waiter;
-
-	self->news++;
-	do {
-		LIST_FOREACH(waiter, &self->waiters, link)
-		if (waiter->news != self->news)
-			break;
-		if (waiter)
-			wake(waiter);
-	} while (waiter);
 }
 
 void job_unwait(struct job_waiter *waiter)
 {
 	if (!waiter->job)
 		return;
+	TAILQ_REMOVE(&waiter->job->waiters, waiter, link);
 	waiter->job = NULL;
-	LIST_REMOVE(waiter, link);
 	loop_timer_stop(&waiter->timer);
 }
 
@@ -207,7 +202,7 @@ static void on_refused(struct rpc_refusal *refusal, void *arg)
 	job_destroy(self);
 }
 
-bool job_knows_tasks(const struct job *self)
+static bool knows_tasks(const struct job *self)
 {
 	return self->context.revision >= MCP_STATELESS &&
 	       self->context.client & CLIENT_TASKS;
@@ -220,7 +215,7 @@ static void answer_early(struct job *self)
 	void *asker = self->arg;
 	enum mcp_revision revision = self->context.revision;
 	struct outlet outlet = self->context.outlet;
-	bool task = job_knows_tasks(self);
+	bool task = knows_tasks(self);
 
 	part(self);
 	outlet_about(&outlet,
@@ -229,6 +224,7 @@ static void answer_early(struct job *self)
 		     self->ticket);
 	json_t *result =
 	    task ? job_task(self, false) : job_result(self, self->context.structure);
+	self->is_task = task;
 	if (task)
 		json_object_set_new(result, "resultType", json_string("task"));
 	answer(rpc_result(self->id, self->jobs->dress(result, revision)), asker);
@@ -258,6 +254,18 @@ void job_ask(struct tool_call *call)
 	       asker);
 }
 
+void jobs_stop_asking(struct jobs *self, const struct workspace *workspace)
+{
+	struct job *job, *next;
+
+	for (job = TAILQ_FIRST(&self->all); job; job = next) {
+		next = TAILQ_NEXT(job, link);
+		if (job->tool.workspace == workspace && job->tool.outstanding &&
+		    job->tool.call && !job->is_task && TAILQ_EMPTY(&job->waiters))
+			tool_give_up(&job->tool, NULL);
+	}
+}
+
 static size_t tasks_of(const struct jobs *self, const struct workspace *home)
 {
 	const struct job *job;
@@ -274,7 +282,7 @@ bool job_defer(struct tool_call *call)
 
 	if (call->input_changed)
 		return true;
-	if (!self->answer || !self->home || !job_knows_tasks(self) ||
+	if (!self->answer || !self->home || !knows_tasks(self) ||
 	    tasks_of(self->jobs, self->home) >= JOBS_TASKS_MAX)
 		return false;
 	loop_timer_stop(&self->timer);
@@ -330,6 +338,7 @@ void job_start(struct jobs *self, const struct job_start *start, json_t *argumen
 				     .arg = job}};
 	job->updated = job->created;
 	json_incref(job->context.progress_token);
+	TAILQ_INIT(&job->waiters);
 	TAILQ_INSERT_TAIL(&self->all, job, link);
 	live_start(&job->live, self->loop, &job->context);
 	if (patience_s && can_wait(job))

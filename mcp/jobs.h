@@ -36,7 +36,6 @@ struct jobs {              /* embed it; jobs_init() first */
 	void *changed_arg;
 	TAILQ_HEAD(job_list, job) all; /* job::link, the oldest first */
 	struct kept kept;              /* results */
-	struct loop_timer look;        /* whether those that ask are seen */
 };
 
 void jobs_init(struct jobs *self, struct loop *loop, const struct config *config,
@@ -94,10 +93,8 @@ void job_wait(struct job *self, struct job_waiter *waiter, int64_t seconds);
  * input_required that leads back to it. */
 void job_ask(struct tool_call *call);
 /* A new cell is to run: those before it whose questions nobody is going to see get no
- * answer, now and as long as it waits. */
+ * answer. */
 void jobs_stop_asking(struct jobs *self, const struct workspace *workspace);
-/* Its user looks at what it asks. */
-void job_attended(struct job *self);
 /* For a tool that takes long or asks while it runs: answers its request with a task, if
  * the client knows those and has not too many under way.  False: it is none. */
 bool job_defer(struct tool_call *call);

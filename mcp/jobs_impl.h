@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "mcp/jobs.h"
-#include "mcp/outlet.h"
 
 struct job {
 	TAILQ_ENTRY(job) link;
@@ -19,18 +18,13 @@ struct job {
 	void *arg;
 	const struct workspace *home; /* of its user, whatever branch it works in */
 	char ticket[JOB_TICKET_SIZE]; /* "": none */
-	bool over, cancelled, lost;
-	bool passed_over; /* its user began another cell, and has not looked at it since
-			   */
-	unsigned news;    /* how often all who waited were woken */
+	bool over, cancelled, lost, is_task;
 	json_t *result, *error; /* owned: one of them when it is over */
 	struct kept_item kept;  /* that */
 	int64_t begun_us;
 	time_t created, updated;
-	struct loop_timer timer; /* until it answers late, or is forgotten */
-	LIST_HEAD(, job_waiter) waiters;
+	struct loop_timer timer;          /* until it answers late, or is forgotten */
+	TAILQ_HEAD(, job_waiter) waiters; /* job_waiter::link */
 };
-
-bool job_knows_tasks(const struct job *self);
 
 #endif

@@ -162,11 +162,6 @@ struct question *outlet_ask(struct questions *questions,
 	return self;
 }
 
-bool outlet_is_heard(const struct question *self)
-{
-	return self->outlet.heard && self->outlet.heard(self->outlet.arg);
-}
-
 void outlet_withdraw(struct question **self)
 {
 	struct question *dead = take(self);

@@ -21,8 +21,6 @@ struct outlet { /* copied; good until the request is answered */
 	/* One message (borrowed).  False: not taken, as nobody is there, or this client
 	 * takes no stream, or, never with must, because too much waits. */
 	bool (*send)(void *arg, json_t *message, bool must);
-	/* Whether somebody reads, or may again in a moment. */
-	bool (*heard)(void *arg);
 	/* Ends the connection, not the stream, where that can be resumed; else false.
 	 * Or NULL. */
 	bool (*disconnect)(void *arg);
@@ -72,8 +70,6 @@ struct question *outlet_ask(struct questions *questions,
 			    const struct server_context *context, const char *method,
 			    json_t *params, int64_t timeout_s, question_fn *done,
 			    void *arg);
-/* Whether its client is there. */
-bool outlet_is_heard(const struct question *self);
 /* The answer is not wanted any more, and the client is told so.  NULL-safe; not after
  * done(). */
 void outlet_withdraw(struct question **self);

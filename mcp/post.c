@@ -108,13 +108,6 @@ static bool on_outlet(void *arg, json_t *message, bool must)
 	return self->stream && stream_send(self->stream, message, must);
 }
 
-static bool is_heard(void *arg)
-{
-	const struct post *self = arg;
-
-	return self->stream ? stream_is_read(self->stream) : self->exchange != NULL;
-}
-
 static bool on_disconnect(void *arg)
 {
 	struct post *self = arg;
@@ -246,7 +239,6 @@ void post_take(struct posts *self, struct exchange *exchange, const json_t *mess
 	post->workspace = context.workspace;
 	post->request = json_incref(only_request(messages));
 	context.outlet = (struct outlet){.send = on_outlet,
-					 .heard = is_heard,
 					 .disconnect = on_disconnect,
 					 .about = on_about,
 					 .arg = post};

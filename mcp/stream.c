@@ -251,11 +251,6 @@ bool stream_send(struct stream *self, json_t *message, bool must)
 	return true;
 }
 
-bool stream_is_read(const struct stream *self)
-{
-	return self->exchange || loop_now_us() - self->rests_since < STREAM_UNREAD_US;
-}
-
 void stream_answer(struct stream *self, json_t *message, char *about)
 {
 	if (has_reader(self))

@@ -23,7 +23,7 @@
 enum {
 	STREAM_NOTES_MAX = 256 * 1024, /* bytes of a stream's events; answers besides */
 	STREAM_STANDING_MAX = 32,      /* a session's; the oldest makes room */
-	/* What nobody has come back for in this time counts as not read. */
+	/* An answer that nobody has come back for in this time counts as not read. */
 	STREAM_UNREAD_US = 10 * 1000 * 1000,
 };
 
@@ -63,10 +63,8 @@ struct stream *stream_open(struct streams *self, struct exchange *exchange,
 /* message: borrowed.  False: it was dropped, because too much waits to be read (never
  * with must), or nobody ever will read it. */
 bool stream_send(struct stream *self, json_t *message, bool must);
-/* Whether somebody does, or has left so lately that he may come back. */
-bool stream_is_read(const struct stream *self);
-/* stream_send() for an answer, which is never dropped while somebody may read it.
- * about: a whole line for streams_tell_unread(), consumed, or NULL. */
+/* The same for an answer, which is never dropped while somebody may read it.  about: a
+ * whole line for streams_tell_unread(), consumed, or NULL. */
 void stream_answer(struct stream *self, json_t *message, char *about);
 /* Ends the connection, not the stream; false where it cannot be resumed. */
 bool stream_disconnect(struct stream *self);

@@ -16,8 +16,7 @@ static void on_woken(struct job *job, void *arg)
 {
 	struct tool_call *self = arg;
 
-	tool_withdraw(self);
-	self->waiter.asker = NULL;
+	tool_withdraw(self); /* another one has answered, or it asks something else */
 	live_follow(self->live, NULL);
 	go_on(self, job, 0);
 }
@@ -29,17 +28,14 @@ static void wait_for(struct tool_call *self, struct job *job, int64_t seconds)
 	job_wait(job, &self->waiter, seconds);
 }
 
-/* What it asks, the client of this call is asked, by the same names; on a stream until
- * it asks something else, or is over. */
+/* What it asks, the client of this call is asked, by the same names. */
 static void ask(struct tool_call *self, struct job *job)
 {
 	json_decref(self->asks.wanted);
 	self->asks.wanted = json_copy(job_questions(job));
 	self->asks.rounds = 0;
-	if (self->revision < MCP_STATELESS) {
-		self->waiter.asker = self;
+	if (self->revision < MCP_STATELESS)
 		wait_for(self, job, ASKS_STATE_S);
-	}
 	tool_ask(self, json_pack("{ss}", "call", job_ticket(job)));
 }
 
@@ -48,8 +44,6 @@ static void go_on(struct tool_call *self, struct job *job, double seconds)
 	int64_t most = self->config->soft_deadline_s ? self->config->soft_deadline_s
 						     : self->config->max_timeout_s;
 
-	if (tool_can_ask(self))
-		job_attended(job);
 	if (job_questions(job) && tool_can_ask(self)) {
 		ask(self, job);
 	} else if (job_is_over(job) || job_questions(job) || seconds <= 0) {
@@ -67,11 +61,9 @@ void tool_attend(struct tool_call *self, const char *ticket, double seconds)
 	struct job *job = job_find(self->jobs, self->home, ticket);
 	struct err err;
 
-	job_unwait(&self->waiter); /* it was asked, and has answered */
-	self->waiter.asker = NULL;
+	job_unwait(&self->waiter); /* what it was asked, it has answered */
 	if (job && job_questions(job) && self->asks.answers) {
 		job_answer(job, self->asks.answers);
-		self->asks.rounds = 0;
 		job = job_find(self->jobs, self->home, ticket); /* it may be gone */
 	}
 	if (job) {

@@ -42,6 +42,10 @@ void tool_withdraw(struct tool_call *self)
 {
 	outlet_withdraw(&self->question);
 	free_text(&self->question_name);
+	if (!self->outstanding)
+		return;
+	json_decref(take(&self->outstanding));
+	self->input_changed(self->arg);
 }
 
 void tool_give_up(struct tool_call *self, const struct err *err)
@@ -51,8 +55,6 @@ void tool_give_up(struct tool_call *self, const struct err *err)
 		return;
 	}
 	tool_withdraw(self);
-	json_decref(self->outstanding);
-	self->outstanding = NULL;
 	call_answer(self->call, NULL, 0);
 }
 

@@ -8,7 +8,6 @@ import time
 from typing import Any
 
 from conftest import type_of_start
-from events import ask_run
 from harness import Daemon, Result, wait_until
 from stateless import Stateless
 from test_asks import DECLINE, Conversation
@@ -244,18 +243,23 @@ def test_a_new_cell_does_not_wait_for_what_nobody_answers(live: Daemon) -> None:
     assert live.client().run("ended").data["result"] == "True"
 
 
-def test_nor_for_what_it_asks_after_that(live: Daemon) -> None:
-    asked_one = Asked(live)
-    attempt = "try: input('?')\nexcept EOFError: ended = globals().get('ended', 0) + 1\n"
-    assert asked_one.question(asked_one.run("ended = 0\n" + attempt * 3))
-    assert live.client().run("ended").data["result"] == "3"
+def test_nor_for_one_that_never_became_a_task(live: Daemon) -> None:
+    asked_one = Asked(live, **{TASKS: {}})
+    assert asked_one.question(asked_one.run("try: input('?')\nexcept EOFError: ended = 'task'"))
+    assert live.client().run("ended").data["result"] == "'task'"
 
 
-def test_nor_for_a_client_that_has_left(live: Daemon) -> None:
-    talk = Conversation(live, elicitation={})
-    with ask_run(talk.client, "try: input('?')\nexcept EOFError: ended = 'left'") as stream:
-        assert stream.message()["method"] == "elicitation/create"
-    assert live.client().run("ended").data["result"] == "'left'"
+def test_who_is_asked_has_less_time_while_others_wait(start: type_of_start) -> None:
+    """Twenty seconds: nobody knows whether he is still there."""
+    daemon = start()
+    talk, wanted, question = open_question(daemon)
+    assert daemon.client().run("1").data["result"] == "1"
+    withdrawn = talk.read()
+    assert withdrawn["params"]["requestId"] == question["id"]
+    answer = talk.read()
+    assert answer["id"] == wanted
+    assert "EOFError: the user gave no answer" in answer["result"]["content"][0]["text"]
+    talk.ws.sock.close()
 
 
 def asking_ticket(daemon: Daemon, code: str = NAME) -> str:
@@ -291,15 +295,6 @@ def test_what_two_who_wait_are_asked_one_answers(start: type_of_start) -> None:
             pass
         assert message["result"]["structuredContent"]["result"] == "'ab'"
         talk.ws.sock.close()
-
-
-def test_what_somebody_has_before_him_is_waited_for(start: type_of_start) -> None:
-    daemon = start(env={"VIVARIUM_SOFT_DEADLINE": "1"})
-    talk, question = ask_wait(daemon, asking_ticket(daemon))
-    assert "Not begun" in daemon.client().call("run_python", code="1").text
-    talk.send({"jsonrpc": "2.0", "id": question["id"], "result": line("patient")})
-    assert talk.read()["result"]["structuredContent"]["stdout"].endswith("Hello, patient\n")
-    talk.ws.sock.close()
 
 
 def test_who_waits_is_asked_too(start: type_of_start) -> None:
