@@ -23,8 +23,8 @@ struct job {
 	struct kept_item kept;  /* that */
 	int64_t begun_us;
 	time_t created, updated;
-	struct loop_timer timer; /* until it answers late, or is forgotten */
-	LIST_HEAD(, job_waiter) waiters;
+	struct loop_timer timer;          /* until it answers late, or is forgotten */
+	TAILQ_HEAD(, job_waiter) waiters; /* job_waiter::link */
 };
 
 #endif

@@ -61,7 +61,7 @@ typedef void tool_refused_fn(struct rpc_refusal *refusal, void *arg);
 struct job;
 struct jobs;
 struct job_waiter { /* embed it; zero: it waits for nothing */
-	LIST_ENTRY(job_waiter) link;
+	TAILQ_ENTRY(job_waiter) link;
 	struct job *job; /* NULL: it is not waiting */
 	struct loop_timer timer;
 	void (*woken)(struct job *job, void *arg);

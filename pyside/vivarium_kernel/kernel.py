@@ -178,9 +178,7 @@ class Kernel(IPythonKernel):
         except EOFError:
             raise EOFError(NO_ANSWER) from None
 
-    def _input_request(
-        self, prompt: str, ident: Any, parent: Any, password: bool = False
-    ) -> str:
+    def _input_request(self, prompt: str, ident: Any, parent: Any, password: bool = False) -> str:
         return self.questions.ask(self, prompt, ident, parent)
 
     def getpass(self, prompt: str = "", stream: Any = None, **options: Any) -> Any:

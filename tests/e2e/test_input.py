@@ -225,6 +225,17 @@ def test_an_answer_comes_too_late(live: Daemon) -> None:
     assert again["structuredContent"]["stdout"] == result["structuredContent"]["stdout"]
 
 
+def test_a_restart_ends_what_asked(start: type_of_start) -> None:
+    daemon = start()
+    question = Asked(daemon).run(NAME)
+    daemon.kill()
+    after = Asked(start())
+    result = after.answer(NAME, question, line("x"))
+    assert "not beyond a restart" in result["content"][0]["text"]
+    result = after.answer(NAME, after.run(NAME), line("x"))
+    assert result["structuredContent"]["stdout"].endswith("Hello, x\n")
+
+
 def test_a_new_cell_does_not_wait_for_what_nobody_answers(live: Daemon) -> None:
     asked_one = Asked(live)
     question = asked_one.run("try: input('?')\nexcept EOFError: ended = True")
@@ -249,6 +260,41 @@ def test_who_is_asked_has_less_time_while_others_wait(start: type_of_start) -> N
     assert answer["id"] == wanted
     assert "EOFError: the user gave no answer" in answer["result"]["content"][0]["text"]
     talk.ws.sock.close()
+
+
+def asking_ticket(daemon: Daemon, code: str = NAME) -> str:
+    """The id of a call that asks, but nobody yet."""
+    daemon.client().run("1")
+    talk, _, _ = open_question(daemon, code)
+    assert talk.read()["method"] == "notifications/cancelled"
+    text = talk.read()["result"]["content"][0]["text"]
+    talk.ws.sock.close()
+    return str(text.split('wait(call="')[1].split('"')[0])
+
+
+def ask_wait(daemon: Daemon, ticket: str) -> tuple[Talk, Any]:
+    """A conversation that waits for a call, and what it is asked."""
+    talk = Talk(daemon).initialize(elicitation={})
+    talk.ask("tools/call", {"name": "wait", "arguments": {"call": ticket}})
+    question = talk.read()
+    assert question["method"] == "elicitation/create"
+    return talk, question
+
+
+def test_what_two_who_wait_are_asked_one_answers(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_SOFT_DEADLINE": "1"})
+    ticket = asking_ticket(daemon, TWO)
+    (one, first), (other, same) = (ask_wait(daemon, ticket) for _ in "12")
+    one.send({"jsonrpc": "2.0", "id": first["id"], "result": line("a")})
+    withdrawn, second = other.read(), other.read()
+    assert withdrawn["params"]["requestId"] == same["id"]
+    assert [asked(question) for question in (same, second)] == ["First? ", "Second? "]
+    other.send({"jsonrpc": "2.0", "id": second["id"], "result": line("b")})
+    for talk in (one, other):
+        while "result" not in (message := talk.read()):
+            pass
+        assert message["result"]["structuredContent"]["result"] == "'ab'"
+        talk.ws.sock.close()
 
 
 def test_who_waits_is_asked_too(start: type_of_start) -> None:
