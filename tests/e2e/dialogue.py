@@ -63,6 +63,18 @@ class Dialogue(ABC):
         self.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
         assert self.request("ping") == {}
 
+    def check_input_is_asked(self) -> None:
+        """The user, who can be asked, is asked what a cell wants."""
+        wanted = self.ask_run("input('First? ') + input('Second? ')")
+        for answer in "ab":
+            question = self.read()
+            assert question["method"] == "elicitation/create"
+            result = {"action": "accept", "content": {"line": answer}}
+            self.send({"jsonrpc": "2.0", "id": question["id"], "result": result})
+        done = self.read()
+        assert done["id"] == wanted
+        assert "'ab'" in done["result"]["content"][0]["text"]
+
     def ask_run(self, code: str, **params: object) -> Any:
         return self.ask("tools/call", {"name": "run_python", "arguments": {"code": code}, **params})
 

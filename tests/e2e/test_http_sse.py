@@ -90,6 +90,11 @@ def test_a_call_can_be_cancelled(shared: Daemon, talk: Talk) -> None:
     assert talk.run("'on'") != ""  # and no answer to the other before it
 
 
+def test_the_user_is_asked_on_the_stream(shared: Daemon) -> None:
+    with (talk := Talk(shared)).stream:
+        talk.initialize(elicitation={}).check_input_is_asked()
+
+
 def test_two_conversations_are_apart(shared: Daemon, talk: Talk) -> None:
     with (other := Talk(shared)).stream:
         assert other.endpoint != talk.endpoint

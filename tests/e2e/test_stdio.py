@@ -79,6 +79,7 @@ def test_a_question_of_a_cancelled_call_is_withdrawn(speak: type_of_speak, tmp_p
     one = speak().initialize(elicitation={})
     one.check_question_is_withdrawn("theirs")
     assert (tmp_path / "work" / "theirs").read_text() == "old"
+    one.check_input_is_asked()
     one.close()
 
 
@@ -98,6 +99,7 @@ def test_who_comes_through_the_door_can_be_asked_too(speak: type_of_speak, tmp_p
     (tmp_path / "work" / "theirs").write_text("old")
     second.check_question_is_withdrawn("theirs")
     assert (tmp_path / "work" / "theirs").read_text() == "old"
+    second.check_input_is_asked()
     second.close()
     first.close()
 
