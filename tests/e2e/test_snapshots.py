@@ -225,6 +225,16 @@ def test_undo_of_an_unsaved_cell_and_of_several(daemon: Daemon, client: Client) 
     assert client.run("x").data["result"] == "4"
 
 
+def test_a_cell_that_never_was_is_not_restored(daemon: Daemon, client: Client) -> None:
+    for value in (1, 2):
+        client.run_saved(daemon, f"x = {value}")
+    for name, arguments in (("restore", {"cell": 77}), ("diff", {"cell_a": 1, "cell_b": 77})):
+        result = client.call(name, **arguments)
+        assert result.is_error
+        assert "there is no cell 77; saved states there are: after cells 2, 1" in result.text
+    assert client.run("x").data["result"] == "2"
+
+
 def test_undo_again_goes_on_from_where_it_is(daemon: Daemon, client: Client) -> None:
     for value in range(1, 5):
         client.run_saved(daemon, f"x = {value}")
