@@ -59,10 +59,10 @@ struct saving {              /* what saving.c keeps for a workspace */
 	struct store *store; /* NULL: nothing is saved */
 	bool asking;         /* the store was asked which state to begin with */
 	bool fresh;          /* the next kernel begins with none */
-	bool went_back;      /* the next kernel begins with an older one, as asked */
 	uint64_t generation; /* that the present kernel began with; 0 none */
 	long long cell;      /* the newest state is the one after it; 0 there is none */
 	long long began; /* the cell after which the present kernel's beginning was */
+	long long base;  /* cells up to this one were left when that state was chosen */
 	long long kept;  /* the same of what the store has */
 	bool untold;     /* the present kernel restored a state, and no reply said so */
 	int adopting; /* generations that the store was told of and has not answered */

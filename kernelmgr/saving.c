@@ -121,6 +121,7 @@ static void on_begin(const json_t *answer, void *arg)
 	self->saving.damages = self->saving.refusals = 0;
 	self->saving.generation = (uint64_t)json_integer_of(answer, "generation", 0);
 	self->saving.cell = self->saving.began = json_integer_of(answer, "cell", 0);
+	self->saving.base = json_integer_of(answer, "base", 0);
 	self->saving.untold = manifest[0] != '\0';
 	self->saving.kept = self->saving.cell;
 	proof_newest(self, 0); /* what is restored is tried by that */
@@ -355,13 +356,14 @@ static void tell_versions(const json_t *versions, struct buf *out)
 	}
 }
 
-/* Cells whose effects on the variables were not saved. */
+/* Cells whose effects on the variables were not saved, though nobody left them. */
 static void tell_lost_cells(struct workspace *self, long long cell, long long now,
 			    struct buf *out)
 {
-	long long first = cell + 1, last = now - 1;
+	long long base = self->saving.base;
+	long long first = (cell > base ? cell : base) + 1, last = now - 1;
 
-	if (self->saving.went_back || last < first)
+	if (last < first)
 		return;
 	buf_printf(out, "; what cell%s %lld", last > first ? "s" : "", first);
 	if (last > first)
@@ -409,7 +411,6 @@ void saving_tell_restored(struct workspace *self, const json_t *reply, struct bu
 	self->saving.untold = false;
 	self->saving.failures = 0;
 	self->saving.culprit[0] = '\0';
-	self->saving.went_back = false;
 }
 
 void saving_tell_begun(struct workspace *self, struct buf *out)
@@ -421,7 +422,6 @@ void saving_tell_begun(struct workspace *self, struct buf *out)
 		   self->saving.began);
 	tell_lost_cells(self, self->saving.began, (long long)self->cells, out);
 	buf_text(out, ".");
-	self->saving.went_back = false;
 }
 
 /* ---- going back ---- */
@@ -445,7 +445,6 @@ static json_t *known_of(const json_t *back)
 void saving_went_back(struct workspace *self, const json_t *answer)
 {
 	self->saving.cell = json_integer_of(answer, "cell", 0);
-	self->saving.went_back = true;
 	proof_newest(self, 0);
 	workspace_remember(self, known_of(answer));
 }
