@@ -36,10 +36,8 @@ static void tell(struct tool_call *self, const struct outcome *outcome)
 	char when[TIME_TEXT];
 
 	time_text(when, json_integer_of(back, "time", 0));
-	buf_printf(&text,
-		   "%sThe namespace is as it was after cell %lld (%s), %zu name%s",
-		   outcome->notice, cell, when, json_array_size(names),
-		   plural_s(json_array_size(names)));
+	buf_printf(&text, "%sThe namespace is as it was after cell %lld (%s), ",
+		   outcome->notice, cell, when);
 	saved_names(&text, names);
 	buf_text(&text, ". ");
 	tell_distance(&text, back);

@@ -5,6 +5,7 @@ going back, and bad days of the disk.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import time
@@ -276,6 +277,32 @@ def test_fresh_can_be_undone(daemon: Daemon, client: Client) -> None:
     assert "undo brings them back" in result.text
     client.call("undo")
     assert client.run("x").data["result"] == "1"
+
+
+def test_fresh_tells_the_way_back_that_is_offered(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_TOOLS": "run_python,restore"})
+    client = daemon.client()
+    client.run_saved(daemon, "x = 1")
+    client.run_saved(daemon, "y = 2")
+    assert "restore(cell=2) brings them back." in client.run("import os", fresh=True).text
+    assert client.call("restore", cell=2).data["cell"] == 2
+    client.run_saved(daemon, "del x, y")
+    assert "there were no variables to throw away" in client.run("0", fresh=True).text
+
+
+def test_fresh_promises_nothing_where_there_is_no_way_back(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_TOOLS": "run_python"})
+    client = daemon.client()
+    client.run_saved(daemon, "x = 1")
+    assert "brings them back" not in client.run("0", fresh=True).text
+
+
+def test_variables_and_imports_are_counted_apart(daemon: Daemon, client: Client) -> None:
+    client.run_saved(daemon, "import os; from math import sqrt; a = 1\ndef f(): return a")
+    client.run_saved(daemon, "a = 2")
+    assert re.search(r", 2 variables: \w, \w, 2 imports: os, sqrt\. ", client.call("undo").text)
+    client.run("a")
+    assert "threw away 2 variables (" in client.run("0", fresh=True).text
 
 
 def test_after_fresh_a_crash_brings_nothing_old_back(daemon: Daemon, client: Client) -> None:
