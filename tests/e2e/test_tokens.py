@@ -363,7 +363,7 @@ def test_tokens_open_another_address(start: type_of_start, host: str) -> None:
 @pytest.mark.parametrize(
     "env",
     [
-        {"VIVARIUM_PROXY_SECRET": "s3cret"},
+        {"VIVARIUM_PROXY_SECRET": "s3cret of a proxy"},
         {"VIVARIUM_TOKEN": SHARED},
         {"VIVARIUM_TOKENS_FILE": "tokens"},
     ],
