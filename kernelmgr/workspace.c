@@ -98,6 +98,11 @@ const char *workspace_dir(const struct workspace *self)
 	return self->dir;
 }
 
+const char *workspace_shown_dir(const struct workspace *self)
+{
+	return walls_shown_workdir(self->place->kernels.walls, self->dir);
+}
+
 const struct files *workspace_files(const struct workspace *self)
 {
 	return self->files;

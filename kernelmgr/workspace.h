@@ -57,6 +57,8 @@ bool workspace_busy(const struct workspace *self);
 
 const char *workspace_name(const struct workspace *self);
 const char *workspace_dir(const struct workspace *self);
+/* The same as code in its kernels sees it. */
+const char *workspace_shown_dir(const struct workspace *self);
 const struct files *workspace_files(const struct workspace *self);
 /* files_write() within the workspace's quota. */
 int workspace_write(struct workspace *self, const char *path, size_t path_size,

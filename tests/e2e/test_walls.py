@@ -117,6 +117,17 @@ def test_tools_and_cells_share_files(build: type_of_build, tier: str) -> None:
     assert [row["name"] for row in listed] == ["a.txt", "own/deep/d.txt"]
 
 
+def test_file_tools_take_the_path_that_code_sees(build: type_of_build, tier: str) -> None:
+    client = build(tier).client()
+    seen = client.run("import os; os.path.abspath('d/y.txt')").data["result"].strip("'")
+    assert client.call("write_file", path=seen, content="y").data["path"] == "d/y.txt"
+    assert client.run("open('d/y.txt').read()").data["result"] == "'y'"
+    read = client.call("read_text_file", path=seen)
+    assert (read.data["text"], read.data["path"]) == ("y", "d/y.txt")
+    for path in (seen.replace("/d/", "/../d/"), seen.replace("/d/y", "-d/y"), "/etc/passwd"):
+        assert client.call("read_text_file", path=path).is_error
+
+
 def test_a_branch_has_a_copy_of_the_files(build: type_of_build, tier: str) -> None:
     daemon = build(tier, env={"VIVARIUM_TOOLS": "run_python,branch", **USERS})
     client = daemon.client(X_User_ID="ann", X_Vivarium_Proxy_Secret="s" * 16)
