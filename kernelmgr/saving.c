@@ -449,18 +449,31 @@ void saving_went_back(struct workspace *self, const json_t *answer)
 	workspace_remember(self, known_of(answer));
 }
 
+static json_t *back_job(struct workspace *self, enum call_back back, long long cells,
+			bool look)
+{
+	bool by = back == BACK_BY;
+
+	adopt_postponed(self); /* it goes back from there */
+	return json_pack("{ss sI sI sb}", "do", by ? "undo" : "restore",
+			 by ? "cells" : "cell", (json_int_t)cells, "last_cell",
+			 (json_int_t)self->cells, "look", look);
+}
+
+int workspace_ask_undo(struct workspace *self, long long cells, store_done_fn *done,
+		       void *arg, struct err *err)
+{
+	return workspace_ask(self, back_job(self, BACK_BY, cells, true), done, arg,
+			     err);
+}
+
 static void ask_back(struct workspace *self, struct call *call, bool look,
 		     store_done_fn *done)
 {
-	bool by = call->options.back == BACK_BY;
+	const struct call_options *options = &call->options;
 	struct err err;
 
-	adopt_postponed(self); /* it goes back from there */
-	if (workspace_ask(self,
-			  json_pack("{ss sI sI sb}", "do", by ? "undo" : "restore",
-				    by ? "cells" : "cell",
-				    (json_int_t)call->options.cells, "last_cell",
-				    (json_int_t)self->cells, "look", look),
+	if (workspace_ask(self, back_job(self, options->back, options->cells, look),
 			  done, call, &err) == 0)
 		return;
 	call_fail(call, "%s", err.msg);

@@ -71,6 +71,10 @@ bool workspace_has_kernel(const struct workspace *self);
  * if nothing is saved in this daemon. */
 int workspace_ask(struct workspace *self, json_t *job, store_done_fn *done, void *arg,
 		  struct err *err) must_check;
+/* The same about an undo of so many cells: "undone", how many it would take back as
+ * things are, or "error", why it cannot be. */
+int workspace_ask_undo(struct workspace *self, long long cells, store_done_fn *done,
+		       void *arg, struct err *err) must_check;
 /* No more answers for arg. */
 void workspace_forget(struct workspace *self, const void *arg);
 /* What the last reply told of the namespace that the next call will find: vars ([name,

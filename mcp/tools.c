@@ -405,10 +405,10 @@ void tool_cancel(struct tool_call *self)
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
 					      .msg = "the waiting was cancelled; the "
 						     "call goes on"});
-	else if (self->question || self->outstanding)
+	else if (self->question || self->outstanding || self->asking)
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
-					      .msg = "cancelled before the client "
-						     "had answered"});
+					      .msg = "cancelled before there was an "
+						     "answer"});
 }
 
 void tool_drop(struct tool_call *self)
