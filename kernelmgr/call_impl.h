@@ -183,6 +183,8 @@ void saving_tell_begun(struct workspace *self, struct buf *out);
 /* While a kernel lives: true until it is known that there is such a state.  The call
  * fails if there is none, and the kernel is not disturbed. */
 bool saving_look_back(struct workspace *self, struct call *call);
+/* The daemon ended while this cell ran: its number is not used again. */
+void saving_on_lost(unsigned long long cell, long long since, void *workspace);
 /* Puts an older state in force; call_on_back() follows. */
 void saving_go_back(struct workspace *self, struct call *call);
 /* It is done: the store's answer says what the next kernel begins with. */

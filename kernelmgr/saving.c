@@ -312,6 +312,18 @@ void saving_on_cell(struct workspace *self, const struct call *call)
 		  NULL, NULL);
 }
 
+void saving_on_lost(unsigned long long cell, long long since, void *workspace)
+{
+	const struct workspace *self = workspace;
+
+	if (store_of(self))
+		store_ask(store_of(self),
+			  json_pack("{ss sb s{sI sI ss}}", "do", "cell", "unless_known",
+				    true, "line", "cell", (json_int_t)cell, "time",
+				    (json_int_t)since, "outcome", "lost"),
+			  NULL, NULL);
+}
+
 static void tell_failed(const json_t *failed, struct buf *out)
 {
 	size_t count = json_array_size(failed);

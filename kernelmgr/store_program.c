@@ -192,7 +192,9 @@ static int do_cell(struct store_job *self, struct err *err)
 	const json_t *line = json_object_get(self->job, "line");
 
 	(void)err;
-	depot_note(self->depot, line);
+	if (!json_is_true(json_object_get(self->job, "unless_known")) ||
+	    json_integer_of(line, "cell", 0) > depot_last_cell(self->depot))
+		depot_note(self->depot, line);
 	return 0;
 }
 

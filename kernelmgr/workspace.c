@@ -48,6 +48,7 @@ int workspace_create(struct workspace **out, struct workspace_place *place,
 	    files_open_real(&self->files, dir, err) < 0 ||
 	    give_directories(self, err) < 0 || saving_open(self, err) < 0)
 		return err_wrap(err, "workspace %s", name);
+	journal_each_lost(place->journal, name, saving_on_lost, self);
 	journal_tell_lost(place->journal, name, self->saving.store != NULL,
 			  &self->notice);
 	*out = take(&self);

@@ -270,6 +270,30 @@ def test_cells_lost_with_the_daemon_are_told_and_their_numbers_not_used_again(
     assert [row["cell"] for row in rows] == [1, 2, 3, 4]
 
 
+def test_a_cell_that_ran_when_the_daemon_died_keeps_its_number(start: type_of_start) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    daemon = start(env=ALL_TOOLS)
+    client = daemon.client()
+    client.run_saved(daemon, "x = 1")
+    with ThreadPoolExecutor() as pool:
+        lost = pool.submit(client.run, "import time; open('on', 'w'); time.sleep(600)")
+        wait_until((daemon.work / "on").exists)
+        daemon.kill()
+        assert lost.exception() is not None
+    client = start(env=ALL_TOOLS).client()
+    listed = client.call("history")
+    assert [(row["cell"], row["outcome"]) for row in listed.data["cells"]] == [
+        (1, "ok"),
+        (2, "lost"),
+    ]
+    result = client.run("x")
+    assert "lost: cell 2, which ran since" in result.text
+    assert "what cell 2 did to them is lost" in result.text
+    assert result.data["execution_count"] == 3
+    assert [row["cell"] for row in client.call("history").data["cells"]] == [1, 2, 3]
+
+
 def test_fresh_can_be_undone(daemon: Daemon, client: Client) -> None:
     client.run_saved(daemon, "x = 1")
     result = client.run("'x' in globals()", fresh=True)
