@@ -110,6 +110,7 @@ def test_beside_users_one_token_for_all_has_a_workspace_like_theirs(
     result = enter(daemon, "a" * 20).run("import os; os.path.exists('here')")
     assert result.data["result"] == "False"
     assert daemon.log_contains(f"what else lies in {daemon.work} is in no workspace")
+    assert daemon.log_contains(f"mv FILES {daemon.work}/users/@all/ brings it back")
 
 
 def test_a_user_may_have_several_tokens(start: type_of_start, tokens: Tokens) -> None:
