@@ -16,9 +16,10 @@
 enum {
 	EXIT_NOT_RUN = 125,
 	EXIT_TIMED_OUT = 124,
-	EXIT_SIGNALLED = 128, /* and the signal's number */
-	EXTENSIONS_MAX = 150, /* five minutes of backlog */
-	PROMPT_CHARS = 1000,  /* of what input() shows */
+	EXIT_SIGNALLED = 128,          /* and the signal's number */
+	EXTENSIONS_MAX = 150,          /* five minutes of backlog */
+	PROMPT_CHARS = 1000,           /* of what input() shows */
+	CROWDED_US = 20 * 1000 * 1000, /* for an answer, while another call waits */
 };
 
 #define TO(id) (1u << CALL_##id)
@@ -57,21 +58,65 @@ void call_states_markdown(FILE *to)
 	states_markdown(rows, CALL_STATE_COUNT, to);
 }
 
+/* What is left for a state that it may be in more than once; NULL: any other. */
+static int64_t *time_for(struct call *self, enum call_state state)
+{
+	return state == CALL_RUNNING  ? &self->run_us
+	       : state == CALL_ASKING ? &self->ask_us
+				      : NULL;
+}
+
+/* In all, until the user answers: code that asks again and again of who declines would
+ * go on for ever. */
+static void give_time(struct call *self)
+{
+	self->run_us = self->options.timeout_s * 1000000;
+	self->ask_us = (int64_t)rows[CALL_ASKING].deadline_s * 1000000;
+}
+
+static int64_t deadline_us(struct call *self, enum call_state state)
+{
+	const int64_t *left = time_for(self, state);
+
+	if (!left)
+		return (int64_t)rows[state].deadline_s * 1000000;
+	if (state == CALL_ASKING && self->workspace->waiting > 1 && *left > CROWDED_US)
+		return CROWDED_US;
+	return *left > 0 ? *left : 1;
+}
+
+static void use_time(struct call *self)
+{
+	int64_t now = loop_now_us(), *left = time_for(self, self->state);
+
+	if (left)
+		*left -= now - self->since_us;
+	self->since_us = now;
+}
+
 /* The only way to change state. */
 static void set_state(struct call *self, enum call_state next, const char *why)
 {
-	int64_t deadline_s = (int64_t)rows[next].deadline_s;
-
 	assert(rows[self->state].next & (1u << next));
 	log_debug(self->workspace->name, "call %llu: %s -> %s (%s)", self->cell,
 		  rows[self->state].name, rows[next].name, why);
+	use_time(self);
 	self->state = next;
 	loop_timer_stop(&self->deadline);
-	if (deadline_s == STATE_OWN_TIMEOUT)
-		deadline_s = self->options.timeout_s;
-	if (deadline_s > 0)
-		loop_timer_start(loop_of(self), &self->deadline, deadline_s * 1000000,
-				 on_deadline, self);
+	if (deadline_us(self, next) > 0)
+		loop_timer_start(loop_of(self), &self->deadline,
+				 deadline_us(self, next), on_deadline, self);
+}
+
+/* Another call waits for it: if it only waits for an answer, that is not to take long.
+ */
+static void hurry(struct call *self)
+{
+	if (self->state != CALL_ASKING)
+		return;
+	use_time(self);
+	loop_timer_start(loop_of(self), &self->deadline, deadline_us(self, CALL_ASKING),
+			 on_deadline, self);
 }
 
 int call_create(struct call **out, struct workspace *workspace, const char *code,
@@ -94,12 +139,14 @@ int call_create(struct call **out, struct workspace *workspace, const char *code
 	struct call *self = xcalloc(1, sizeof *self);
 	self->workspace = workspace;
 	self->options = *options;
+	give_time(self);
 	self->done = done;
 	self->arg = arg;
 	buf_add(&self->code, code, size);
 	outputs_init(&self->outputs, config_output_chars(config));
 	TAILQ_INSERT_TAIL(&workspace->calls, self, link);
-	workspace->waiting++;
+	if (++workspace->waiting == 2)
+		hurry(TAILQ_FIRST(&workspace->calls));
 	self->noted = journal_queued(workspace->place->journal, workspace->name);
 	workspace_pump(workspace);
 	*out = self;
@@ -455,6 +502,9 @@ void call_answer(struct call *self, const char *text, size_t size)
 
 	if (self->state != CALL_ASKING)
 		return;
+	use_time(self);
+	if (text)
+		give_time(self);
 	set_state(self, CALL_RUNNING, text ? "answered" : "not answered");
 	kernel_answer(self->workspace->kernel, text ? text : end_of_file,
 		      text ? size : sizeof end_of_file - 1);
@@ -547,9 +597,8 @@ static void on_deadline(void *arg)
 			  rows[CALL_STARTING].deadline_s);
 		break;
 	case CALL_ASKING:
-		buf_printf(&self->notice, "Nobody answered its input() for %.0f s.\n",
-			   rows[CALL_ASKING].deadline_s);
-		interrupt(self, CALL_TIMED_OUT);
+		self->options.input(NULL, self->arg);
+		call_answer(self, NULL, 0);
 		break;
 	case CALL_SENT:
 	case CALL_RUNNING:

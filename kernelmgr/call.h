@@ -32,7 +32,7 @@
 	  STATE_OWN_TIMEOUT, "interrupt")                                              \
 	X(ASKING, "asking",                                                            \
 	  TO(RUNNING) | TO(REPLIED) | TO(IDLED) | TO(INTERRUPTING) | TO(PICTURES),     \
-	  600, "interrupt")                                                            \
+	  600, "go on without")                                                        \
 	X(INTERRUPTING, "interrupting", TO(REPLIED) | TO(IDLED) | TO(PICTURES), 5,     \
 	  "kill the kernel")                                                           \
 	X(REPLIED, "replied", TO(REPLIED) | TO(PICTURES), 2,                           \
@@ -89,12 +89,12 @@ struct workspace;
 struct call;
 typedef void call_done_fn(const struct outcome *outcome, void *arg);
 
-/* The code wants a line of text, with this prompt: it waits for call_answer(), and no
- * time counts.  UTF-8 of bounded length. */
+/* The code wants a line of text, with this prompt: it waits for call_answer(), and its
+ * time does not count.  UTF-8 of bounded length; NULL: it waits no longer. */
 typedef void call_input_fn(const char *prompt, void *arg);
 
 struct call_options {
-	int64_t timeout_s;    /* of the run, and anew after each answer; at least 1 */
+	int64_t timeout_s;    /* of the run, and anew with each answer; at least 1 */
 	call_input_fn *input; /* its arg is done's; NULL: input() fails */
 	bool fresh;           /* in a new kernel */
 	enum call_back back;

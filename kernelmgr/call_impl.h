@@ -27,6 +27,8 @@ struct call {
 
 	enum call_state state;
 	struct loop_timer deadline;
+	int64_t since_us;       /* it is in this state */
+	int64_t run_us, ask_us; /* that it may still run, wait for answers */
 	char msg_id[JMSG_ID_SIZE];
 	unsigned long long cell;
 	uint64_t noted;       /* its number in the journal */

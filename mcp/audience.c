@@ -112,6 +112,16 @@ static bool tell(const struct listen *self, const char *method, json_t *params,
 	return self->outlet.send && self->outlet.send(self->outlet.arg, message, must);
 }
 
+static size_t count_of(const struct audience *self, const struct workspace *workspace)
+{
+	const struct listen *listen;
+	size_t count = 0;
+
+	TAILQ_FOREACH(listen, &self->listens, link)
+	count += listen->workspace == workspace;
+	return count;
+}
+
 int audience_listen(struct audience *self, const struct listen_start *start,
 		    struct err *err)
 {
@@ -128,7 +138,8 @@ int audience_listen(struct audience *self, const struct listen_start *start,
 				  .arg = start->arg};
 	TAILQ_INSERT_TAIL(&self->listens, listen, link);
 	self->listen_count++;
-	if (self->listen_count > AUDIENCE_MAX)
+	if (self->listen_count > AUDIENCE_MAX ||
+	    count_of(self, listen->workspace) > AUDIENCE_OF_ONE_MAX)
 		err_set(err, ERR_LIMIT, "too many subscriptions are open");
 	else if (!tell(listen, "notifications/subscriptions/acknowledged",
 		       json_pack("{sO}", "notifications", filter), true))
@@ -253,14 +264,15 @@ void audience_files(struct audience *self, const struct workspace *workspace,
 }
 
 void audience_task(struct audience *self, const struct workspace *workspace,
-		   json_t *task)
+		   json_t *task, const void *arg)
 {
 	json_t *id = json_object_get(task, "taskId");
 	struct listen *listen, *next;
 
 	for (listen = TAILQ_FIRST(&self->listens); listen; listen = next) {
 		next = TAILQ_NEXT(listen, link);
-		if (listen->workspace != workspace || !wants(listen, "taskIds", id))
+		if ((arg && listen->arg != arg) || listen->workspace != workspace ||
+		    !wants(listen, "taskIds", id))
 			continue;
 		/* who misses one would wait for ever: he is to ask again */
 		if (!tell(listen, "notifications/tasks", json_copy(task), false))

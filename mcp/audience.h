@@ -18,7 +18,8 @@
 #include "wire/buf.h"
 #include "wire/err.h"
 
-enum { AUDIENCE_MAX = 1024 /* of `subscriptions/listen` */ };
+/* Of `subscriptions/listen`: in all, of one user's. */
+enum { AUDIENCE_MAX = 1024, AUDIENCE_OF_ONE_MAX = 64 };
 
 struct workspace;
 struct server_context;
@@ -73,9 +74,10 @@ void audience_close(struct audience *self);
 /* uris: an array of those that were changed, borrowed; list: some came or went. */
 void audience_files(struct audience *self, const struct workspace *workspace,
 		    const json_t *uris, bool list);
-/* What is known of a task (a DetailedTask, consumed) of this user is another. */
+/* What is known of a task (a DetailedTask, consumed) of this user is another.  arg: of
+ * the only one to tell; NULL: all that want to know. */
 void audience_task(struct audience *self, const struct workspace *workspace,
-		   json_t *task);
+		   json_t *task, const void *arg);
 /* The list of "tools" or "prompts" is another. */
 void audience_list(struct audience *self, const char *what);
 

@@ -49,7 +49,10 @@ static const char *status_message(const struct job *self)
 		return json_text(self->error, "message", "");
 	if (self->tool.outstanding)
 		return "It waits for answers.";
-	return self->tool.call ? "The cell is running." : NULL;
+	if (!self->tool.call)
+		return NULL;
+	return call_state(self->tool.call) <= CALL_STARTING ? "It waits for its kernel."
+							    : "The cell is running.";
 }
 
 /* null while it is not known. */

@@ -20,7 +20,7 @@ static void job_destroy(struct job *self)
 {
 	struct job_waiter *waiter;
 
-	while ((waiter = LIST_FIRST(&self->waiters)))
+	while ((waiter = TAILQ_FIRST(&self->waiters)))
 		job_unwait(waiter);
 	TAILQ_REMOVE(&self->jobs->all, self, link);
 	kept_remove(&self->jobs->kept, &self->kept);
@@ -52,6 +52,18 @@ static void wake(struct job_waiter *waiter)
 	waiter->woken(job, waiter->arg);
 }
 
+/* Once each: they may wait again. */
+static void wake_all(struct job *self)
+{
+	const struct job_waiter *waiter;
+	size_t count = 0;
+
+	TAILQ_FOREACH(waiter, &self->waiters, link)
+	count++;
+	while (count-- && !TAILQ_EMPTY(&self->waiters))
+		wake(TAILQ_FIRST(&self->waiters));
+}
+
 static void on_waited_enough(void *arg)
 {
 	wake(arg);
@@ -60,7 +72,7 @@ static void on_waited_enough(void *arg)
 void job_wait(struct job *self, struct job_waiter *waiter, int64_t seconds)
 {
 	waiter->job = self;
-	LIST_INSERT_HEAD(&self->waiters, waiter, link);
+	TAILQ_INSERT_TAIL(&self->waiters, waiter, link);
 	loop_timer_start(self->jobs->loop, &waiter->timer, seconds * 1000000 + 1,
 			 on_waited_enough, waiter);
 }
@@ -69,8 +81,8 @@ void job_unwait(struct job_waiter *waiter)
 {
 	if (!waiter->job)
 		return;
+	TAILQ_REMOVE(&waiter->job->waiters, waiter, link);
 	waiter->job = NULL;
-	LIST_REMOVE(waiter, link);
 	loop_timer_stop(&waiter->timer);
 }
 
@@ -106,8 +118,8 @@ static void on_input_changed(void *arg)
 	else
 		loop_timer_stop(&self->timer);
 	tell(self);
-	while (self->tool.outstanding && !LIST_EMPTY(&self->waiters))
-		wake(LIST_FIRST(&self->waiters));
+	if (self->tool.outstanding)
+		wake_all(self);
 }
 
 /* ---- results that are kept ---- */
@@ -132,8 +144,7 @@ static void keep(struct job *self)
 	loop_timer_start(jobs->loop, &self->timer,
 			 jobs->config->replay_keep_s * 1000000, on_kept_enough, self);
 	tell(self);
-	while (!LIST_EMPTY(&self->waiters))
-		wake(LIST_FIRST(&self->waiters));
+	wake_all(self);
 	if (kept_count(&jobs->kept, home) > JOBS_KEPT_MAX)
 		job_destroy(kept_oldest_of(&jobs->kept, home));
 	while (jobs->kept.bytes > (size_t)jobs->config->replay_max &&
@@ -152,12 +163,12 @@ static void part(struct job *self)
 	for (char *c = self->ticket; *c; c++) /* easily repeated by a model */
 		*c = *c == '-' || *c == '_' ? 'x' : *c;
 	live_stop(&self->live);
+	tool_leave_request(&self->tool, on_input_changed);
 	self->context.outlet = (struct outlet){0};
 	self->answer = NULL;
 	self->arg = NULL;
 	/* Whoever fetches it may want all that there is. */
 	self->tool.structure = true;
-	self->tool.input_changed = on_input_changed;
 }
 
 /* ---- answers ---- */
@@ -213,6 +224,7 @@ static void answer_early(struct job *self)
 		     self->ticket);
 	json_t *result =
 	    task ? job_task(self, false) : job_result(self, self->context.structure);
+	self->is_task = task;
 	if (task)
 		json_object_set_new(result, "resultType", json_string("task"));
 	answer(rpc_result(self->id, self->jobs->dress(result, revision)), asker);
@@ -249,7 +261,7 @@ void jobs_stop_asking(struct jobs *self, const struct workspace *workspace)
 	for (job = TAILQ_FIRST(&self->all); job; job = next) {
 		next = TAILQ_NEXT(job, link);
 		if (job->tool.workspace == workspace && job->tool.outstanding &&
-		    job->tool.call && !knows_tasks(job) && LIST_EMPTY(&job->waiters))
+		    job->tool.call && !job->is_task && TAILQ_EMPTY(&job->waiters))
 			tool_give_up(&job->tool, NULL);
 	}
 }
@@ -326,6 +338,7 @@ void job_start(struct jobs *self, const struct job_start *start, json_t *argumen
 				     .arg = job}};
 	job->updated = job->created;
 	json_incref(job->context.progress_token);
+	TAILQ_INIT(&job->waiters);
 	TAILQ_INSERT_TAIL(&self->all, job, link);
 	live_start(&job->live, self->loop, &job->context);
 	if (patience_s && can_wait(job))
@@ -380,6 +393,8 @@ size_t jobs_abandon(struct jobs *self, const void *arg)
 		    !job->tool.call)
 			continue;
 		loop_timer_stop(&job->timer);
+		if (job->tool.question) /* who was asked has left */
+			tool_give_up(&job->tool, NULL);
 		part(job);
 		job->lost = !job->cancelled; /* else nobody misses it */
 		count++;

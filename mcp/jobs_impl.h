@@ -18,13 +18,13 @@ struct job {
 	void *arg;
 	const struct workspace *home; /* of its user, whatever branch it works in */
 	char ticket[JOB_TICKET_SIZE]; /* "": none */
-	bool over, cancelled, lost;
+	bool over, cancelled, lost, is_task;
 	json_t *result, *error; /* owned: one of them when it is over */
 	struct kept_item kept;  /* that */
 	int64_t begun_us;
 	time_t created, updated;
-	struct loop_timer timer; /* until it answers late, or is forgotten */
-	LIST_HEAD(, job_waiter) waiters;
+	struct loop_timer timer;          /* until it answers late, or is forgotten */
+	TAILQ_HEAD(, job_waiter) waiters; /* job_waiter::link */
 };
 
 #endif

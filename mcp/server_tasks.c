@@ -72,6 +72,14 @@ void server_on_tasks_cancel(const struct ask *ask)
 
 /* ---- who listens ---- */
 
+static bool has_text(const json_t *list, const json_t *text)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (json_equal(json_array_get(list, i), text))
+			return true;
+	return false;
+}
+
 bool server_take_tasks(const struct ask *ask, json_t **out)
 {
 	const json_t *ids = json_object_get(
@@ -92,7 +100,7 @@ bool server_take_tasks(const struct ask *ask, json_t **out)
 	for (size_t i = 0; i < json_array_size(ids); i++) {
 		json_t *id = json_array_get(ids, i);
 
-		if (json_is_string(id) &&
+		if (json_is_string(id) && !has_text(*out, id) &&
 		    job_find(&ask->server->jobs, ask->context->workspace,
 			     json_string_value(id)))
 			json_array_append(*out, id);
@@ -104,7 +112,7 @@ void server_task_changed(const struct job *job, void *arg)
 {
 	struct server *self = arg;
 
-	audience_task(&self->audience, job_home(job), job_task(job, true));
+	audience_task(&self->audience, job_home(job), job_task(job, true), NULL);
 }
 
 void server_tell_tasks(const struct ask *ask, const json_t *ids)
@@ -115,6 +123,7 @@ void server_tell_tasks(const struct ask *ask, const json_t *ids)
 			     json_string_value(json_array_get(ids, i)));
 
 		if (job && job_has_news(job))
-			server_task_changed(job, ask->server);
+			audience_task(&ask->server->audience, job_home(job),
+				      job_task(job, true), ask->arg);
 	}
 }

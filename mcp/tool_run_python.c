@@ -108,6 +108,10 @@ static void on_input(const char *prompt, void *arg)
 	struct tool_call *self = arg;
 	owned(buf_finish) struct buf message = {0};
 
+	if (!prompt) {
+		tool_withdraw(self);
+		return;
+	}
 	buf_printf(&message, "The Python code that runs asks: %s", prompt);
 	json_decref(self->kept);
 	self->kept = asks_form(buf_str(&message), json_loads(input_schema, 0, NULL));

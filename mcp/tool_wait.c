@@ -16,14 +16,26 @@ static void on_woken(struct job *job, void *arg)
 {
 	struct tool_call *self = arg;
 
+	tool_withdraw(self); /* another one has answered, or it asks something else */
 	live_follow(self->live, NULL);
 	go_on(self, job, 0);
 }
 
-/* What it asks, the client of this call is asked, by the same names. */
-static void ask(struct tool_call *self, const struct job *job)
+static void wait_for(struct tool_call *self, struct job *job, int64_t seconds)
 {
+	self->waiter.woken = on_woken;
+	self->waiter.arg = self;
+	job_wait(job, &self->waiter, seconds);
+}
+
+/* What it asks, the client of this call is asked, by the same names. */
+static void ask(struct tool_call *self, struct job *job)
+{
+	json_decref(self->asks.wanted);
 	self->asks.wanted = json_copy(job_questions(job));
+	self->asks.rounds = 0;
+	if (self->revision < MCP_STATELESS)
+		wait_for(self, job, ASKS_STATE_S);
 	tool_ask(self, json_pack("{ss}", "call", job_ticket(job)));
 }
 
@@ -39,9 +51,7 @@ static void go_on(struct tool_call *self, struct job *job, double seconds)
 	} else {
 		live_follow(self->live, job_call(job));
 		self->live->began_us = job_begun_us(job);
-		self->waiter.woken = on_woken;
-		self->waiter.arg = self;
-		job_wait(job, &self->waiter,
+		wait_for(self, job,
 			 seconds < (double)most ? (int64_t)ceil(seconds) : most);
 	}
 }
@@ -51,9 +61,9 @@ void tool_attend(struct tool_call *self, const char *ticket, double seconds)
 	struct job *job = job_find(self->jobs, self->home, ticket);
 	struct err err;
 
+	job_unwait(&self->waiter); /* what it was asked, it has answered */
 	if (job && job_questions(job) && self->asks.answers) {
 		job_answer(job, self->asks.answers);
-		self->asks.rounds = 0;
 		job = job_find(self->jobs, self->home, ticket); /* it may be gone */
 	}
 	if (job) {
@@ -62,7 +72,7 @@ void tool_attend(struct tool_call *self, const char *ticket, double seconds)
 	}
 	err_set(&err, ERR_ARGUMENT,
 		"there is no call '%.40s'; results are kept for %lld s after their "
-		"call has ended",
+		"call has ended, and not beyond a restart",
 		ticket, (long long)self->config->replay_keep_s);
 	tool_fail(self, &err);
 }

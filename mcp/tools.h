@@ -62,7 +62,7 @@ typedef void tool_refused_fn(struct rpc_refusal *refusal, void *arg);
 struct job;
 struct jobs;
 struct job_waiter { /* embed it; zero: it waits for nothing */
-	LIST_ENTRY(job_waiter) link;
+	TAILQ_ENTRY(job_waiter) link;
 	struct job *job; /* NULL: it is not waiting */
 	struct loop_timer timer;
 	void (*woken)(struct job *job, void *arg);
@@ -176,6 +176,11 @@ bool tool_confirm(struct tool_call *self, const char *message,
 		  json_t *state) must_check;
 /* For jobs.c, of one whose request was answered: puts up what is wanted. */
 void tool_put_up(struct tool_call *self);
+/* Its request is about to be answered without it: what its client was asked is put up
+ * instead, now and from now on.  self stays, if a cell runs. */
+void tool_leave_request(struct tool_call *self, void (*input_changed)(void *arg));
+/* What its client was asked is not wanted any more. */
+void tool_withdraw(struct tool_call *self);
 /* There will be no answer: it fails with this, but for a cell that runs, which is told
  * so. */
 void tool_give_up(struct tool_call *self, const struct err *err);

@@ -38,14 +38,23 @@ bool tool_confirm(struct tool_call *self, const char *message, json_t *state)
 	return false;
 }
 
+void tool_withdraw(struct tool_call *self)
+{
+	outlet_withdraw(&self->question);
+	free_text(&self->question_name);
+	if (!self->outstanding)
+		return;
+	json_decref(take(&self->outstanding));
+	self->input_changed(self->arg);
+}
+
 void tool_give_up(struct tool_call *self, const struct err *err)
 {
 	if (!self->call) {
 		tool_fail(self, err);
 		return;
 	}
-	json_decref(self->outstanding);
-	self->outstanding = NULL;
+	tool_withdraw(self);
 	call_answer(self->call, NULL, 0);
 }
 
@@ -121,6 +130,16 @@ void tool_put_up(struct tool_call *self)
 	}
 	json_decref(take(&self->outstanding));
 	tool_run(self);
+}
+
+void tool_leave_request(struct tool_call *self, void (*input_changed)(void *arg))
+{
+	bool asks = self->question;
+
+	self->input_changed = input_changed;
+	tool_withdraw(self);
+	if (asks)
+		tool_run(self);
 }
 
 void tool_answer(struct tool_call *self, json_t *responses)

@@ -143,9 +143,16 @@ int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size)
 			    "VIVARIUM_ALLOWED_HOSTS");
 }
 
-/* Not a word of the scheme, here or in a header: to clients that would mean OAuth. */
-const char exchange_no_token[] =
-    "this server wants a token in the header Authorization; the one who runs it has it";
+const char *exchange_no_token(struct lws *wsi)
+{
+	char any[2];
+
+	return header_copy(wsi, "authorization", any, sizeof any) == HEADER_ABSENT
+		   ? "this server wants a token in the header Authorization; the one "
+		     "who runs it has it"
+		   : "what the header Authorization has is none of this server's "
+		     "tokens; the one who runs it has one";
+}
 
 bool exchange_guard(struct http *http, struct lws *wsi, struct pass *out)
 {
@@ -233,7 +240,7 @@ bool exchange_admit(struct exchange *self)
 	if (strncmp(self->path, "/.well-known/", 13) == 0)
 		return refuse_path(self);
 	if (!is_let_in(self)) {
-		http_error(self, 401, "", "%s", exchange_no_token);
+		http_error(self, 401, "", "%s", exchange_no_token(self->wsi));
 		return false;
 	}
 	if (!self->route)

@@ -163,8 +163,9 @@ bool exchange_admit(struct exchange *self);
 int exchange_gate(struct http *http, struct lws *wsi, char *text, size_t size);
 /* True if the request has a good token; out gets what it stands for. */
 bool exchange_guard(struct http *http, struct lws *wsi, struct pass *out);
-/* What those are told that have none. */
-extern const char exchange_no_token[];
+/* Why a request is not let in.  Not a word of the scheme, here or in a header: to
+ * clients that would mean OAuth. */
+const char *exchange_no_token(struct lws *wsi);
 
 /* exchange_reply.c: the way out. */
 /* Writes what is queued, or part of it; 0, or -1 to close the connection. */

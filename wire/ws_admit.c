@@ -173,7 +173,7 @@ static bool admit(struct http *http, struct lws *wsi, const char *upgrade,
 		return false;
 	if (http->config.guard && !exchange_guard(http, wsi, pass) &&
 	    !has_token_there(http, wsi, pass))
-		return refuse(out, 401, "%s", exchange_no_token);
+		return refuse(out, 401, "%s", exchange_no_token(wsi));
 	*route = find_route(http, wsi);
 	if (strcasecmp(upgrade, "websocket") != 0 || (*route && !(*route)->ws))
 		return refuse(out, 501,

@@ -21,6 +21,7 @@ from .connection import Reports
 from .displays import install as install_displays
 from .figures import show_left_open
 from .interrupts import Interrupts
+from .questions import Questions
 from .shell import ZMQInteractiveShell
 from .streams import Output
 from .summary import Namespace
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # it needs xxhash, which a kernel without snapshots does not
     from .unsaved import Unsaved
 
 NO_INPUT = "input() has nobody to ask here: assign the value in the code instead"
+NO_ANSWER = "the user gave no answer"
 NO_SECRETS = "getpass() is not offered: the secret would pass through the client; use a file"
 METADATA_VERSION = 1
 # Output belongs to the last request of these types; a probe takes no output over.
@@ -67,6 +69,7 @@ class Kernel(IPythonKernel):
         self.census = Census()
         self.census.exclude_present()
         self.cells = cells
+        self.questions = Questions()
         self.snapshots = snapshots
         self.namespace = Namespace(self.shell.user_ns_hidden, summary_max, cells)
         self.keeper = install_displays(self.shell, os.getcwd())
@@ -98,6 +101,7 @@ class Kernel(IPythonKernel):
         if reply.get("ename") == "NoneType" and self.shell.shown is not None:
             # ipykernel 7.3 fails a cell whose value cannot be shown, but does not say why.
             reply["ename"], reply["evalue"] = self.shell.shown
+        self.questions.end_cell()
         self.output.restore()
         self.output.settle()
         return reply
@@ -169,7 +173,13 @@ class Kernel(IPythonKernel):
     def raw_input(self, prompt: str = "") -> Any:
         if not self._allow_stdin:
             raise StdinNotImplementedError(NO_INPUT)
-        return super().raw_input(prompt)
+        try:
+            return super().raw_input(prompt)
+        except EOFError:
+            raise EOFError(NO_ANSWER) from None
+
+    def _input_request(self, prompt: str, ident: Any, parent: Any, password: bool = False) -> str:
+        return self.questions.ask(self, prompt, ident, parent)
 
     def getpass(self, prompt: str = "", stream: Any = None, **options: Any) -> Any:
         raise StdinNotImplementedError(NO_SECRETS)

@@ -48,7 +48,8 @@ def test_who_declines_or_does_not_answer_ends_the_input(live: Daemon) -> None:
     for answer in (DECLINE, {"action": "cancel"}, None):
         result = talk.result("run_python", lambda _, end=answer: end, code=NAME)  # type: ignore[misc]
         assert result.exit_code == 1
-        assert "EOFError" in result.text
+        assert "Error: EOFError: the user gave no answer (exit code 1)" in result.text
+        assert "kernelbase" not in result.text
 
 
 def test_what_is_no_answer_is_asked_again(live: Daemon) -> None:
@@ -71,6 +72,23 @@ def test_no_time_counts_while_the_user_thinks(live: Daemon) -> None:
     assert result.exit_code == 0
 
 
+def test_who_declines_again_and_again_gives_no_time(live: Daemon) -> None:
+    talk = Conversation(live, elicitation={})
+    code = (
+        "import time\nwhile True:\n try: number = int(input('?')); break\n"
+        " except Exception: time.sleep(0.2)"
+    )
+    result = talk.result("run_python", lambda _: DECLINE, code=code, timeout_seconds=2)
+    assert result.exit_code == 124
+    answers = iter([line("1"), DECLINE])
+    code = "input(); time.sleep(2.5)\ntry: input()\nexcept EOFError: time.sleep(2.5)"
+    result = talk.result("run_python", lambda _: next(answers), code=code, timeout_seconds=4)
+    assert result.exit_code == 124
+    code = "input(); time.sleep(2.5); input(); time.sleep(2.5)"
+    result = talk.result("run_python", lambda _: line("1"), code=code, timeout_seconds=4)
+    assert result.exit_code == 0
+
+
 def test_who_cannot_be_asked_is_told_at_once(live: Daemon) -> None:
     result = live.client().run("input('?')")
     assert "input() has nobody to ask here" in result.text
@@ -88,6 +106,17 @@ def test_nobody_is_asked_without_confirm(start: type_of_start) -> None:
     assert "input() has nobody to ask here" in result.text
 
 
+def test_threads_ask_one_after_the_other(live: Daemon) -> None:
+    talk = Conversation(live, elicitation={})
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(4) as pool: answers = set(pool.map(input, 'abcd'))\nanswers"
+    )
+    result = talk.result("run_python", lambda question: line(asked(question)), code=code)
+    assert result.data["result"] == "{'a', 'b', 'c', 'd'}"
+    assert sorted(map(asked, talk.asked)) == list("abcd")
+
+
 def open_question(daemon: Daemon, code: str = NAME) -> tuple[Talk, Any, Any]:
     """A call whose cell has asked: its id, and the question."""
     talk = Talk(daemon).initialize(elicitation={})
@@ -95,6 +124,22 @@ def open_question(daemon: Daemon, code: str = NAME) -> tuple[Talk, Any, Any]:
     question = talk.read()
     assert question["method"] == "elicitation/create"
     return talk, wanted, question
+
+
+def test_a_thread_does_not_take_the_answer_to_the_next_cell(live: Daemon) -> None:
+    code = (
+        "import threading, time\n"
+        "threads = [threading.Thread(target=input, args=(n,)) for n in '123']\n"
+        "for thread in threads: thread.start()\ntime.sleep(0.5)"
+    )
+    left, wanted, question = open_question(live, code)
+    assert left.read()["params"]["requestId"] == question["id"]  # withdrawn at the cell's end
+    assert left.read()["id"] == wanted
+    left.ws.sock.close()
+    talk = Conversation(live, elicitation={})
+    code = "input('mine? ') + str([thread.join() for thread in threads])"
+    result = talk.result("run_python", lambda _: line("yes"), code=code, timeout_seconds=20)
+    assert result.data["result"] == "'yes[None, None, None]'"
 
 
 def test_a_cell_that_asks_can_be_cancelled(live: Daemon) -> None:
@@ -180,11 +225,76 @@ def test_an_answer_comes_too_late(live: Daemon) -> None:
     assert again["structuredContent"]["stdout"] == result["structuredContent"]["stdout"]
 
 
+def test_a_restart_ends_what_asked(start: type_of_start) -> None:
+    daemon = start()
+    question = Asked(daemon).run(NAME)
+    daemon.kill()
+    after = Asked(start())
+    result = after.answer(NAME, question, line("x"))
+    assert "not beyond a restart" in result["content"][0]["text"]
+    result = after.answer(NAME, after.run(NAME), line("x"))
+    assert result["structuredContent"]["stdout"].endswith("Hello, x\n")
+
+
 def test_a_new_cell_does_not_wait_for_what_nobody_answers(live: Daemon) -> None:
     asked_one = Asked(live)
     question = asked_one.run("try: input('?')\nexcept EOFError: ended = True")
     assert asked_one.question(question)
     assert live.client().run("ended").data["result"] == "True"
+
+
+def test_nor_for_one_that_never_became_a_task(live: Daemon) -> None:
+    asked_one = Asked(live, **{TASKS: {}})
+    assert asked_one.question(asked_one.run("try: input('?')\nexcept EOFError: ended = 'task'"))
+    assert live.client().run("ended").data["result"] == "'task'"
+
+
+def test_who_is_asked_has_less_time_while_others_wait(start: type_of_start) -> None:
+    """Twenty seconds: nobody knows whether he is still there."""
+    daemon = start()
+    talk, wanted, question = open_question(daemon)
+    assert daemon.client().run("1").data["result"] == "1"
+    withdrawn = talk.read()
+    assert withdrawn["params"]["requestId"] == question["id"]
+    answer = talk.read()
+    assert answer["id"] == wanted
+    assert "EOFError: the user gave no answer" in answer["result"]["content"][0]["text"]
+    talk.ws.sock.close()
+
+
+def asking_ticket(daemon: Daemon, code: str = NAME) -> str:
+    """The id of a call that asks, but nobody yet."""
+    daemon.client().run("1")
+    talk, _, _ = open_question(daemon, code)
+    assert talk.read()["method"] == "notifications/cancelled"
+    text = talk.read()["result"]["content"][0]["text"]
+    talk.ws.sock.close()
+    return str(text.split('wait(call="')[1].split('"')[0])
+
+
+def ask_wait(daemon: Daemon, ticket: str) -> tuple[Talk, Any]:
+    """A conversation that waits for a call, and what it is asked."""
+    talk = Talk(daemon).initialize(elicitation={})
+    talk.ask("tools/call", {"name": "wait", "arguments": {"call": ticket}})
+    question = talk.read()
+    assert question["method"] == "elicitation/create"
+    return talk, question
+
+
+def test_what_two_who_wait_are_asked_one_answers(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_SOFT_DEADLINE": "1"})
+    ticket = asking_ticket(daemon, TWO)
+    (one, first), (other, same) = (ask_wait(daemon, ticket) for _ in "12")
+    one.send({"jsonrpc": "2.0", "id": first["id"], "result": line("a")})
+    withdrawn, second = other.read(), other.read()
+    assert withdrawn["params"]["requestId"] == same["id"]
+    assert [asked(question) for question in (same, second)] == ["First? ", "Second? "]
+    other.send({"jsonrpc": "2.0", "id": second["id"], "result": line("b")})
+    for talk in (one, other):
+        while "result" not in (message := talk.read()):
+            pass
+        assert message["result"]["structuredContent"]["result"] == "'ab'"
+        talk.ws.sock.close()
 
 
 def test_who_waits_is_asked_too(start: type_of_start) -> None:
@@ -199,6 +309,29 @@ def test_who_waits_is_asked_too(start: type_of_start) -> None:
         result = talk.result("wait", lambda _: line("late"), call=ticket)
     assert result.data["stdout"].endswith("Hello, late\n")
     assert [asked(question) for question in talk.asked] == ["Your name? "]
+
+
+def test_a_question_outlives_patience(start: type_of_start) -> None:
+    """It is withdrawn before its request is answered, and who waits is asked anew."""
+    daemon = start(env={"VIVARIUM_SOFT_DEADLINE": "1"})
+    daemon.client().run("1")
+    talk, wanted, question = open_question(daemon)
+    withdrawn = talk.read()
+    assert withdrawn["params"]["requestId"] == question["id"]
+    answer = talk.read()
+    assert answer["id"] == wanted
+    text = answer["result"]["content"][0]["text"]
+    assert text.startswith("Waiting for an answer of the user")
+    talk.send({"jsonrpc": "2.0", "id": question["id"], "result": line("too late")})
+    arguments = {"call": text.split('wait(call="')[1].split('"')[0]}
+    waiting = talk.ask("tools/call", {"name": "wait", "arguments": arguments})
+    again = talk.read()
+    assert asked(again) == "Your name? "
+    talk.send({"jsonrpc": "2.0", "id": again["id"], "result": line("late")})
+    answer = talk.read()
+    assert answer["id"] == waiting
+    assert answer["result"]["structuredContent"]["stdout"].endswith("Hello, late\n")
+    talk.ws.sock.close()
 
 
 def test_waiting_tells_who_cannot_be_asked(start: type_of_start) -> None:

@@ -21,6 +21,7 @@ from test_websocket import Talk
 TASKS = "io.modelcontextprotocol/tasks"
 ID = "io.modelcontextprotocol/subscriptionId"
 TASKS_OF_ONE_MAX = 16
+LISTENS_OF_ONE_MAX = 64
 YES = {"action": "accept", "content": {"confirm": True}}
 ROOM = REPO / "tests" / "clients"
 NODE = REPO / ".venv-clients" / "bin" / "node"
@@ -172,6 +173,33 @@ def test_what_happened_before_is_told_at_once(user: User) -> None:
         assert list(told(stream)["inputRequests"]) == [second]
         user.answer(asking, {second: YES})
         assert [told(stream)["status"] for _ in "12"] == ["working", "completed"]
+
+
+def test_who_begins_to_listen_is_told_alone_and_once(user: User) -> None:
+    over, asking = user.begin("slow_compute", seconds=0), user.begin("multi_input")
+    user.poll(over)
+    first, _ = user.poll(asking)["inputRequests"]
+    with user.listen(over, asking, over) as stream, user.listen(over, over) as other:
+        assert stream.message()["params"]["notifications"] == {"taskIds": [over, asking]}
+        assert other.message()["params"]["notifications"] == {"taskIds": [over]}
+        assert told(other)["status"] == "completed"
+        user.answer(asking, {first: YES})
+        told_of = [told(stream)["taskId"] for _ in "123"]
+        assert told_of == [over, asking, asking]
+    user.cancel(asking)
+
+
+def test_one_user_does_not_take_all_the_listening(hasty: Daemon) -> None:
+    talk = Talk(hasty, X_User="greedy", X_Vivarium_Proxy_Secret=hasty.secret)
+    params = {"notifications": {"resourcesListChanged": True}, "_meta": META}
+    for _ in range(LISTENS_OF_ONE_MAX):
+        talk.ask("subscriptions/listen", params)
+        assert talk.read()["method"] == "notifications/subscriptions/acknowledged"
+    talk.ask("subscriptions/listen", params)
+    assert "too many subscriptions" in talk.read()["error"]["message"]
+    with User(hasty, "modest").listen() as stream:
+        assert stream.message()["method"] == "notifications/subscriptions/acknowledged"
+    talk.ws.sock.close()
 
 
 def test_tasks_of_others_are_not_told(hasty: Daemon, user: User) -> None:

@@ -60,6 +60,16 @@ def status(daemon: Daemon, token: str) -> int:
 # ---- whose call it is ----
 
 
+def test_who_is_not_let_in_is_told_why(start: type_of_start, tokens: Tokens) -> None:
+    tokens.write(line("ann", "a" * 20))
+    daemon = start(env=tokens.env)
+    wrong = {"Authorization": "Bearer " + "b" * 20}
+    for headers, words in ({}, b"wants a token"), (wrong, b"none of this server's tokens"):
+        reply = exchange(daemon.port, "DELETE", "/mcp", headers=headers)
+        assert reply.status == 401
+        assert words in reply.body
+
+
 def test_the_token_names_the_user_whatever_the_header_says(
     start: type_of_start, tokens: Tokens
 ) -> None:
