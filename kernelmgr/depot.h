@@ -106,8 +106,8 @@ void depot_note(struct depot *self, const json_t *line);
  * "generation", "added", "changed", "removed", "bytes",
  * "verified": it was tried, "not_loading": [names]}].  Caller owns. */
 json_t *depot_history(const struct depot *self, size_t cells);
-/* {"names": [{"name", "type", "bytes", "cell", "imported"}], "cell", "time", "bytes"} of one
- * generation.  Caller owns. */
+/* {"names": [{"name", "type", "bytes", "cell", "imported"}], "cell", "time", "bytes"}
+ * of one generation.  Caller owns. */
 int depot_contents(const struct depot *self, uint64_t generation, json_t **out,
 		   struct err *err) must_check;
 /* {"added": [...], "changed": [...], "removed": [...]}, each {"name", "type", "bytes"}.
