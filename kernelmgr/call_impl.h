@@ -61,10 +61,10 @@ struct saving {              /* what saving.c keeps for a workspace */
 	struct store *store; /* NULL: nothing is saved */
 	bool asking;         /* the store was asked which state to begin with */
 	bool fresh;          /* the next kernel begins with none */
-	bool went_back;      /* the next kernel begins with an older one, as asked */
 	uint64_t generation; /* that the present kernel began with; 0 none */
 	long long cell;      /* the newest state is the one after it; 0 there is none */
 	long long began; /* the cell after which the present kernel's beginning was */
+	long long base;  /* cells up to this one were left when that state was chosen */
 	long long kept;  /* the same of what the store has */
 	bool untold;     /* the present kernel restored a state, and no reply said so */
 	int adopting; /* generations that the store was told of and has not answered */
@@ -185,6 +185,8 @@ void saving_tell_begun(struct workspace *self, struct buf *out);
 /* While a kernel lives: true until it is known that there is such a state.  The call
  * fails if there is none, and the kernel is not disturbed. */
 bool saving_look_back(struct workspace *self, struct call *call);
+/* The daemon ended while this cell ran: its number is not used again. */
+void saving_on_lost(unsigned long long cell, long long since, void *workspace);
 /* Puts an older state in force; call_on_back() follows. */
 void saving_go_back(struct workspace *self, struct call *call);
 /* It is done: the store's answer says what the next kernel begins with. */

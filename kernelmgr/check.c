@@ -187,10 +187,10 @@ static int report_address(const struct config *config)
 	return report(true, "address", line);
 }
 
-static int report_directories(const struct config *config)
+static int report_directories(const struct config *config, char state[PATH_MAX])
 {
 	owned(files_close) struct files *files = NULL;
-	char state[PATH_MAX];
+	char workdir[PATH_MAX];
 	struct err err;
 
 	if (files_open(&files, config->workdir, &err) < 0) {
@@ -199,12 +199,24 @@ static int report_directories(const struct config *config)
 	}
 	if (faccessat(files_fd(files), ".", W_OK, AT_EACCESS) < 0)
 		return report(false, "work directory", "not writable");
-	report(true, "work directory", config->workdir);
+	config_real_path(workdir, config->workdir);
+	report(true, "work directory", workdir);
 	if (state_open(state, config->state_dir, config->workdir, &err) < 0) {
 		config_blame(config, "state-dir", &err);
 		return report(false, "state directory", err.msg);
 	}
 	return report(true, "state directory", state);
+}
+
+/* One daemon to a work directory. */
+static int report_use(const char *state_dir)
+{
+	char owner[STATE_OWNER_SIZE], line[STATE_OWNER_SIZE + 32];
+
+	if (!state_is_locked(state_dir, owner))
+		return 0;
+	snprintf(line, sizeof line, "in use by pid %s, a Vivarium", owner);
+	return report(false, "work directory", line);
 }
 
 /* Limits that are not kept are no reason not to start. */
@@ -250,12 +262,22 @@ static int report_walls(const struct config *config, char *const env[], bool *ap
 	return report(rc == 0, "walls", rc == 0 ? text : err.msg);
 }
 
+static const char *who_may(const struct config *config)
+{
+	if (tokens_wanted(config))
+		return "by token";
+	return config->user_header[0] && config->proxy_secret[0]
+		   ? "whoever has the proxy secret"
+		   : "anybody who can connect";
+}
+
 /* What every client has to show, and whether they can read along. */
 static int report_access(const struct config *config, bool apart)
 {
 	const struct tls_files tls = {config->tls_cert, config->tls_key};
 	owned(tls_close) struct tls *opened = NULL;
 	struct tokens tokens;
+	char line[64];
 	struct err err;
 
 	if (config_check_users(config, apart, &err) < 0 ||
@@ -265,20 +287,22 @@ static int report_access(const struct config *config, bool apart)
 	    tokens_open(&tokens, config, &err) < 0)
 		return report(false, "access", err.msg);
 	tokens_close(&tokens);
-	return report(true, "access",
-		      !tokens_wanted(config) ? "anybody who can connect"
-		      : tls.cert[0]          ? "by token, over HTTPS"
-					     : "by token");
+	snprintf(line, sizeof line, "%s%s", who_may(config),
+		 tls.cert[0] ? ", over HTTPS" : "");
+	return report(true, "access", line);
 }
 
 int check_machine(const struct config *config, char *const env[])
 {
+	char state_dir[PATH_MAX];
 	int python = report_python(config, env);
-	int directories = report_directories(config);
+	int directories = report_directories(config, state_dir);
+	int use = directories < 0 ? 0 : report_use(state_dir);
 	bool apart = false;
 	int walls = directories < 0 ? -1 : report_walls(config, env, &apart);
 	int address = report_address(config);
 	int access = report_access(config, apart);
 
-	return python < 0 || directories < 0 || walls < 0 || address < 0 || access < 0;
+	return python < 0 || directories < 0 || use < 0 || walls < 0 || address < 0 ||
+	       access < 0;
 }

@@ -145,10 +145,11 @@ static const struct opt options[] = {
     {"proxy-secret", OPT_TEXT, TEXT(proxy_secret), .fallback = "", .shown = "(none)",
      .secret = true,
      .help = "The user header counts only beside X-Vivarium-Proxy-Secret with this "
-	     "value."},
+	     "value of at least 16 characters."},
     {"token", OPT_TEXT, TEXT(token), .fallback = "", .shown = "(none)", .secret = true,
-     .help = "The one token that all clients send, as Authorization: Bearer TOKEN. "
-	     "Give it as a variable: others on this machine can see flags."},
+     .help = "The one token that all clients send, as Authorization: Bearer TOKEN; at "
+	     "least 16 characters. Give it as a variable: others on this machine can "
+	     "see flags."},
     {"tokens-file", OPT_TEXT, TEXT(tokens_file), .fallback = "", .shown = "(none)",
      .help = "A file with a line NAME HASH for each token; it names the user, whatever "
 	     "the user header says. Read again when it changes."},

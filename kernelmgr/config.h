@@ -67,7 +67,10 @@ struct config {
 	const char *operand; /* of the verb: --new-token's NAME; borrowed from argv */
 };
 
-enum { CONFIG_AUTO = -1 }; /* a number that is left to the program */
+enum {
+	CONFIG_AUTO = -1,       /* a number that is left to the program */
+	CONFIG_SECRET_MIN = 16, /* characters of a token or secret that people choose */
+};
 
 /* When a cell's namespace is on disk: some time after the reply, before it, never. */
 enum durability { DURABILITY_IDLE, DURABILITY_ALWAYS, DURABILITY_OFF };

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "wire/mem.h"
+#include "wire/words.h"
 
 enum { SETTING_NAME_SIZE = 64 };
 
@@ -27,8 +28,23 @@ int config_check_exposure(const struct config *self, struct err *err)
 		       host, self->host);
 }
 
+static int check_secret(const struct config *self, struct err *err)
+{
+	size_t len = strlen(self->proxy_secret);
+
+	if (!len || len >= CONFIG_SECRET_MIN)
+		return 0;
+	return err_set(
+	    err, ERR_CONFIG,
+	    "%s has %zu character%s, which can be guessed; it needs at least "
+	    "%d",
+	    config_name(self, "proxy-secret"), len, plural_s(len), CONFIG_SECRET_MIN);
+}
+
 int config_check_users(const struct config *self, bool kernels_apart, struct err *err)
 {
+	if (check_secret(self, err) < 0)
+		return -1;
 	if (!self->user_header[0] || self->proxy_secret[0] || self->token[0] ||
 	    self->tokens_file[0] || kernels_apart)
 		return 0;

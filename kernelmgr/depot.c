@@ -362,6 +362,11 @@ long long depot_cell(const struct depot *self, uint64_t number)
 	return generation ? generation->cell : 0;
 }
 
+long long depot_base(const struct depot *self)
+{
+	return self->base;
+}
+
 long long depot_last_cell(const struct depot *self)
 {
 	return self->last_cell;

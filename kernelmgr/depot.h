@@ -97,14 +97,17 @@ int depot_find_back(const struct depot *self, size_t cells, long long last_cell,
  * is, the next generation starts from an empty namespace. */
 int depot_select(struct depot *self, uint64_t generation, struct err *err) must_check;
 
+/* The last cell that was no matter when the state in force was chosen; 0: none was. */
+long long depot_base(const struct depot *self);
+
 /* Appends a line to cells.jsonl.  line is borrowed. */
 void depot_note(struct depot *self, const json_t *line);
 /* The last cells, oldest first: [{"cell", "time", "ms", "outcome", "code",
  * "generation", "added", "changed", "removed", "bytes",
  * "verified": it was tried, "not_loading": [names]}].  Caller owns. */
 json_t *depot_history(const struct depot *self, size_t cells);
-/* {"names": [{"name", "type", "bytes", "cell"}], "cell", "time", "bytes"} of one
- * generation.  Caller owns. */
+/* {"names": [{"name", "type", "bytes", "cell", "imported"}], "cell", "time", "bytes"}
+ * of one generation.  Caller owns. */
 int depot_contents(const struct depot *self, uint64_t generation, json_t **out,
 		   struct err *err) must_check;
 /* {"added": [...], "changed": [...], "removed": [...]}, each {"name", "type", "bytes"}.

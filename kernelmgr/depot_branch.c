@@ -77,6 +77,7 @@ int depot_branch(const struct depot *self, uint64_t generation,
 	    copy_cells(self, to, err) < 0)
 		return -1;
 	to->last_cell = self->last_cell;
+	to->base = self->base;
 	to->origin_last = generation;
 	snprintf(to->origin, sizeof to->origin, "%s", branch->origin);
 	return depot_write_head(to, err);

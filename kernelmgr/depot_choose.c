@@ -104,6 +104,10 @@ int depot_find_cell(const struct depot *self, long long cell, uint64_t *out,
 	const struct generation *at = depot_generation(self, self->head);
 	char what[80];
 
+	if (cell > self->last_cell) {
+		snprintf(what, sizeof what, "there is no cell %lld", cell);
+		return nothing_there(self, what, err);
+	}
 	if (best && best->cell != cell) {
 		while (at && at->cell > cell)
 			at = depot_generation(self, at->parent);

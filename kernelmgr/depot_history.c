@@ -143,10 +143,11 @@ static bool is_history(const json_t *entry)
 
 static json_t *describe(const json_t *entry)
 {
-	return json_pack("{ss ss sI sI}", "name", json_text(entry, "name", "?"), "type",
-			 json_text(entry, "type", "?"), "bytes",
+	return json_pack("{ss ss sI sI sb}", "name", json_text(entry, "name", "?"),
+			 "type", json_text(entry, "type", "?"), "bytes",
 			 (json_int_t)json_integer_of(entry, "bytes", 0), "cell",
-			 (json_int_t)json_integer_of(entry, "cell", 0));
+			 (json_int_t)json_integer_of(entry, "cell", 0), "imported",
+			 json_is_true(json_object_get(entry, "imported")));
 }
 
 int depot_contents(const struct depot *self, uint64_t generation, json_t **out,

@@ -186,6 +186,17 @@ void journal_ended(struct journal *self, uint64_t call)
 	notes_add(&self->notes, "ended %llu", (unsigned long long)call);
 }
 
+void journal_each_lost(const struct journal *self, const char *workspace,
+		       void (*fn)(unsigned long long cell, long long since, void *arg),
+		       void *arg)
+{
+	const struct entry *entry = self ? LIST_FIRST(&self->lost) : NULL;
+
+	for (; entry; entry = LIST_NEXT(entry, link))
+		if (entry->cell && strcmp(entry->workspace, workspace) == 0)
+			fn(entry->cell, entry->since, arg);
+}
+
 void journal_tell_lost(struct journal *self, const char *workspace, bool saved,
 		       struct buf *out)
 {

@@ -30,6 +30,10 @@ void journal_ended(struct journal *self, uint64_t call);
 void journal_live(struct journal *self, const char *workspace);
 void journal_gone(struct journal *self, const char *workspace);
 
+/* Calls fn for each cell of a workspace that was lost with the last daemon. */
+void journal_each_lost(const struct journal *self, const char *workspace,
+		       void (*fn)(unsigned long long cell, long long since, void *arg),
+		       void *arg);
 /* saved: the variables are, so nothing is said of them.  Appends one line that names
  * the calls of a workspace that were lost with the last daemon, or just that its
  * variables were, and forgets it; nothing when there is nothing to tell. */

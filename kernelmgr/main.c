@@ -215,8 +215,7 @@ static int fail(struct daemon *self, const struct err *err)
 {
 	log_error("vivarium", "cannot start: %s", err->msg);
 	finish(self);
-	return err->kind == ERR_CONFIG || err->kind == ERR_BUSY ? EXIT_BAD_SETTING
-								: EXIT_CANNOT_START;
+	return err->kind == ERR_CONFIG ? EXIT_BAD_SETTING : EXIT_CANNOT_START;
 }
 
 static void prepare(struct daemon *self, char *const env[])

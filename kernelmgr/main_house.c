@@ -172,8 +172,9 @@ static int open_workspaces(struct daemon *self, struct err *err)
 }
 
 /* Of what was set, and does not do what was surely meant. */
-static void warn_of_settings(const struct config *config)
+static void warn_of_settings(const struct daemon *self)
 {
+	const struct config *config = &self->config;
 	bool has_header = config->user_header[0] != '\0';
 
 	if (has_header && !config->proxy_secret[0] && !tokens_wanted(config))
@@ -200,6 +201,11 @@ static void warn_of_settings(const struct config *config)
 			 "%s has no effect without VIVARIUM_USER_HEADER: nothing asks "
 			 "for it",
 			 config_name(config, "proxy-secret"));
+	if (config->user[0] && !self->is_stdio)
+		log_warn("vivarium",
+			 "%s has no effect without --stdio: over HTTP nobody is that "
+			 "user",
+			 config_name(config, "user"));
 }
 
 static void tell_ready(const struct daemon *self)
@@ -210,7 +216,7 @@ static void tell_ready(const struct daemon *self)
 	log_info("vivarium", "version %s, work directory %s, kernels by %s",
 		 VIVARIUM_VERSION, config->workdir, self->paths.python);
 	if (self->http)
-		warn_of_settings(config);
+		warn_of_settings(self);
 	walls_log(&self->walls);
 	limits_log(&self->limits);
 	if (self->http)

@@ -246,20 +246,27 @@ static void add_display(struct outputs *self, const json_t *content, bool is_upd
 		add_lines(open_piece(self), &text);
 }
 
+/* To the value: what comes with the reply may overtake the streams. */
+static void add_text(struct outputs *self, const json_t *bundle)
+{
+	owned(buf_finish) struct buf text = {0};
+
+	bundle_text(bundle, &text);
+	clip_end_line(&self->result);
+	clip_add(&self->result, buf_str(&text), text.size);
+}
+
 static void add_result(struct outputs *self, const json_t *content)
 {
 	const json_t *bundle = json_object_get(content, "data");
 	const json_t *png = json_object_get(bundle, "image/png");
 	const json_t *ours =
 	    json_object_get(json_object_get(content, "metadata"), "vivarium");
-	owned(buf_finish) struct buf text = {0};
 
-	if (json_is_string(png)) {
+	if (json_is_string(png))
 		add_picture(self, png, NULL, json_text(ours, "saved", NULL));
-		return;
-	}
-	bundle_text(bundle, &text);
-	clip_add(&self->result, buf_str(&text), text.size);
+	else
+		add_text(self, bundle);
 }
 
 static void add_error(struct outputs *self, const json_t *content)
@@ -335,10 +342,26 @@ void outputs_add(struct outputs *self, const struct jmsg *message)
 	}
 }
 
+/* What IPython hands to a pager or the next cell, as print? and %load do: there is
+ * neither, so it is shown. */
+static void add_payload(struct outputs *self, const json_t *payload)
+{
+	const char *source = json_text(payload, "source", "");
+
+	if (strcmp(source, "page") == 0) {
+		add_text(self, json_object_get(payload, "data"));
+	} else if (strcmp(source, "set_next_input") == 0) {
+		clip_end_line(&self->result);
+		add_json_text(&self->result, json_object_get(payload, "text"));
+	}
+}
+
 void outputs_reply(struct outputs *self, const struct jmsg *message)
 {
 	const json_t *content = message->content;
 	const char *status = json_text(content, "status", "");
+	const json_t *payload;
+	size_t i;
 
 	self->replied = true;
 	/* "abort": what some kernels say for "aborted". */
@@ -350,6 +373,10 @@ void outputs_reply(struct outputs *self, const struct jmsg *message)
 	/* The broadcast error is the same, but may still be on its way. */
 	if (strcmp(status, "error") == 0 && !self->error_name)
 		add_error(self, content);
+	json_array_foreach(json_object_get(content, "payload"), i, payload)
+	{
+		add_payload(self, payload);
+	}
 }
 
 void outputs_add_late(struct clip *late, const struct jmsg *message)

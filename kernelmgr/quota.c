@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "kernelmgr/call_impl.h"
+#include "kernelmgr/files.h"
 #include "wire/log.h"
-#include "wire/words.h"
 
 enum {
 	EVERY_US = 1000 * 1000,     /* while a cell runs */
@@ -55,19 +55,17 @@ static void plan_tick(struct workspace *self, int64_t took_us)
 static void write_words(struct workspace *self, const struct usage_found *found)
 {
 	struct quota *quota = &self->quota;
-	char used[SIZE_TEXT + 8], limit[SIZE_TEXT];
+	char used[FILES_SIZE_TEXT], limit[FILES_SIZE_TEXT];
 
 	buf_finish(&quota->words);
 	if (!quota->over)
 		return;
-	size_text(used, found->bytes);
-	size_text(limit, most(self));
-	if (strcmp(used, limit) == 0)
-		snprintf(used, sizeof used, "a little more than the");
-	else
-		strncat(used, " of the", sizeof used - strlen(used) - 1);
-	buf_printf(&quota->words, "The workspace's files take %s %s that they may",
-		   used, limit);
+	files_size_text(used, found->bytes);
+	files_size_text(limit, most(self));
+	bool little = strcmp(used, limit) == 0;
+	buf_printf(&quota->words,
+		   "The workspace's files take %s%s the %s that they may",
+		   little ? "a little more" : used, little ? " than" : " of", limit);
 	if (found->unclear[0])
 		buf_printf(&quota->words, " or more: it has %s", found->unclear);
 	buf_text(&quota->words, " (VIVARIUM_WORKSPACE_QUOTA). Delete files");
@@ -228,7 +226,7 @@ void quota_forget(struct workspace *self, const struct call *call)
 int quota_take(struct workspace *self, uint64_t size, struct err *err)
 {
 	struct quota *quota = &self->quota;
-	char limit[SIZE_TEXT];
+	char limit[FILES_SIZE_TEXT];
 
 	if (!most(self))
 		return 0;
@@ -237,7 +235,7 @@ int quota_take(struct workspace *self, uint64_t size, struct err *err)
 		quota->used += size;
 	if (!quota->measuring)
 		measure(self);
-	size_text(limit, most(self));
+	files_size_text(limit, most(self));
 	return fits ? 0
 		    : err_set(err, ERR_LIMIT,
 			      "the workspace's files may take %s "

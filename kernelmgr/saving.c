@@ -121,6 +121,7 @@ static void on_begin(const json_t *answer, void *arg)
 	self->saving.damages = self->saving.refusals = 0;
 	self->saving.generation = (uint64_t)json_integer_of(answer, "generation", 0);
 	self->saving.cell = self->saving.began = json_integer_of(answer, "cell", 0);
+	self->saving.base = json_integer_of(answer, "base", 0);
 	self->saving.untold = manifest[0] != '\0';
 	self->saving.kept = self->saving.cell;
 	proof_newest(self, 0); /* what is restored is tried by that */
@@ -311,6 +312,18 @@ void saving_on_cell(struct workspace *self, const struct call *call)
 		  NULL, NULL);
 }
 
+void saving_on_lost(unsigned long long cell, long long since, void *workspace)
+{
+	const struct workspace *self = workspace;
+
+	if (store_of(self))
+		store_ask(store_of(self),
+			  json_pack("{ss sb s{sI sI ss}}", "do", "cell", "unless_known",
+				    true, "line", "cell", (json_int_t)cell, "time",
+				    (json_int_t)since, "outcome", "lost"),
+			  NULL, NULL);
+}
+
 static void tell_failed(const json_t *failed, struct buf *out)
 {
 	size_t count = json_array_size(failed);
@@ -355,13 +368,14 @@ static void tell_versions(const json_t *versions, struct buf *out)
 	}
 }
 
-/* Cells whose effects on the variables were not saved. */
+/* Cells whose effects on the variables were not saved, though nobody left them. */
 static void tell_lost_cells(struct workspace *self, long long cell, long long now,
 			    struct buf *out)
 {
-	long long first = cell + 1, last = now - 1;
+	long long base = self->saving.base;
+	long long first = (cell > base ? cell : base) + 1, last = now - 1;
 
-	if (self->saving.went_back || last < first)
+	if (last < first)
 		return;
 	buf_printf(out, "; what cell%s %lld", last > first ? "s" : "", first);
 	if (last > first)
@@ -409,7 +423,6 @@ void saving_tell_restored(struct workspace *self, const json_t *reply, struct bu
 	self->saving.untold = false;
 	self->saving.failures = 0;
 	self->saving.culprit[0] = '\0';
-	self->saving.went_back = false;
 }
 
 void saving_tell_begun(struct workspace *self, struct buf *out)
@@ -421,7 +434,6 @@ void saving_tell_begun(struct workspace *self, struct buf *out)
 		   self->saving.began);
 	tell_lost_cells(self, self->saving.began, (long long)self->cells, out);
 	buf_text(out, ".");
-	self->saving.went_back = false;
 }
 
 /* ---- going back ---- */
@@ -445,23 +457,35 @@ static json_t *known_of(const json_t *back)
 void saving_went_back(struct workspace *self, const json_t *answer)
 {
 	self->saving.cell = json_integer_of(answer, "cell", 0);
-	self->saving.went_back = true;
 	proof_newest(self, 0);
 	workspace_remember(self, known_of(answer));
+}
+
+static json_t *back_job(struct workspace *self, enum call_back back, long long cells,
+			bool look)
+{
+	bool by = back == BACK_BY;
+
+	adopt_postponed(self); /* it goes back from there */
+	return json_pack("{ss sI sI sb}", "do", by ? "undo" : "restore",
+			 by ? "cells" : "cell", (json_int_t)cells, "last_cell",
+			 (json_int_t)self->cells, "look", look);
+}
+
+int workspace_ask_undo(struct workspace *self, long long cells, store_done_fn *done,
+		       void *arg, struct err *err)
+{
+	return workspace_ask(self, back_job(self, BACK_BY, cells, true), done, arg,
+			     err);
 }
 
 static void ask_back(struct workspace *self, struct call *call, bool look,
 		     store_done_fn *done)
 {
-	bool by = call->options.back == BACK_BY;
+	const struct call_options *options = &call->options;
 	struct err err;
 
-	adopt_postponed(self); /* it goes back from there */
-	if (workspace_ask(self,
-			  json_pack("{ss sI sI sb}", "do", by ? "undo" : "restore",
-				    by ? "cells" : "cell",
-				    (json_int_t)call->options.cells, "last_cell",
-				    (json_int_t)self->cells, "look", look),
+	if (workspace_ask(self, back_job(self, options->back, options->cells, look),
 			  done, call, &err) == 0)
 		return;
 	call_fail(call, "%s", err.msg);

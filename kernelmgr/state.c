@@ -117,18 +117,35 @@ int state_own(char out[PATH_MAX], const char *state_dir, struct err *err)
 	return move_in(state_dir, out, err);
 }
 
+static void read_owner(int lock, char owner[STATE_OWNER_SIZE])
+{
+	ssize_t len = pread(lock, owner, STATE_OWNER_SIZE - 1, 0);
+
+	owner[len > 0 ? len : 0] = '\0';
+}
+
+bool state_is_locked(const char *state_dir, char owner[STATE_OWNER_SIZE])
+{
+	char path[PATH_MAX + 8];
+
+	snprintf(path, sizeof path, "%s/lock", state_dir);
+	owned(close_fd) int lock = open(path, O_RDONLY | O_CLOEXEC);
+	if (lock < 0 || flock(lock, LOCK_SH | LOCK_NB) == 0)
+		return false;
+	read_owner(lock, owner);
+	return true;
+}
+
 int state_lock(const char *state_dir, int *lock, struct err *err)
 {
-	char path[PATH_MAX + 8], owner[16] = "?";
+	char path[PATH_MAX + 8], owner[STATE_OWNER_SIZE];
 
 	snprintf(path, sizeof path, "%s/lock", state_dir);
 	*lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (*lock < 0)
 		return err_set(err, ERR_SYSTEM, "open %.150s", path);
 	if (flock(*lock, LOCK_EX | LOCK_NB) < 0) {
-		ssize_t len = read(*lock, owner, sizeof owner - 1);
-
-		owner[len > 0 ? len : 0] = '\0';
+		read_owner(*lock, owner);
 		return err_set(
 		    err, ERR_BUSY,
 		    "another Vivarium (pid %s) uses this work directory; stop "

@@ -8,9 +8,12 @@
 #define KERNELMGR_STATE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "wire/err.h"
+
+enum { STATE_OWNER_SIZE = 16 }; /* of a process id as text */
 
 /* Where the state directory is: configured, or "" for $XDG_STATE_HOME (else
  * ~/.local/state)/vivarium/<hash of workdir's real path>. */
@@ -27,6 +30,8 @@ int state_own(char out[PATH_MAX], const char *state_dir, struct err *err) must_c
 /* Makes this daemon the only one that uses the state, as long as *lock stays open: two
  * would each have a kernel for the same workspace.  ERR_BUSY: there is another. */
 int state_lock(const char *state_dir, int *lock, struct err *err) must_check;
+/* True while a daemon holds that lock; then owner gets its process id. */
+bool state_is_locked(const char *state_dir, char owner[STATE_OWNER_SIZE]);
 /* Reads the secret called name, or makes it: size random bytes in a file of mode 0600
  * that is renamed into place whole. */
 int state_secret(const char *dir, const char *name, void *out, size_t size,

@@ -106,8 +106,9 @@ static void describe_begin(struct store_job *self, uint64_t generation)
 	depot_manifest_path(self->depot, generation, path, sizeof path);
 	json_object_update_new(
 	    self->answer,
-	    json_pack("{sI sI sI sI ss ss}", "generation", (json_int_t)generation,
-		      "cell", (json_int_t)depot_cell(self->depot, generation), "last",
+	    json_pack("{sI sI sI sI sI ss ss}", "generation", (json_int_t)generation,
+		      "cell", (json_int_t)depot_cell(self->depot, generation), "base",
+		      (json_int_t)depot_base(self->depot), "last",
 		      (json_int_t)depot_last(self->depot), "last_cell",
 		      (json_int_t)depot_last_cell(self->depot), "manifest",
 		      generation ? path : "", "moved_from",
@@ -191,7 +192,9 @@ static int do_cell(struct store_job *self, struct err *err)
 	const json_t *line = json_object_get(self->job, "line");
 
 	(void)err;
-	depot_note(self->depot, line);
+	if (!json_is_true(json_object_get(self->job, "unless_known")) ||
+	    json_integer_of(line, "cell", 0) > depot_last_cell(self->depot))
+		depot_note(self->depot, line);
 	return 0;
 }
 

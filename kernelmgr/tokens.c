@@ -18,7 +18,6 @@
 enum {
 	FILE_MAX = 1 << 20, /* bytes */
 	TOKEN_BYTES = 32,
-	SHARED_MIN = 16, /* characters */
 };
 #define TOKEN_PREFIX "viv_" /* so that scanners for secrets know it */
 #define TOKEN_CHARACTERS                                                               \
@@ -192,11 +191,11 @@ static int take_shared(struct tokens *self, const char *token, struct err *err)
 {
 	size_t len = strlen(token);
 
-	if (len < SHARED_MIN || token[strspn(token, TOKEN_CHARACTERS)])
+	if (len < CONFIG_SECRET_MIN || token[strspn(token, TOKEN_CHARACTERS)])
 		return err_set(err, ERR_CONFIG,
 			       "a token has at least %d characters, letters and digits "
 			       "and - . _ ~ + / =; vivarium --new-token makes one",
-			       SHARED_MIN);
+			       CONFIG_SECRET_MIN);
 	hash_of(token, self->shared);
 	self->has_shared = true;
 	return 0;

@@ -78,8 +78,9 @@ static int begin(const char *all, const struct config *config, struct err *err)
 	if (has_files(config->workdir))
 		log_warn("vivarium",
 			 "there are users here now: the workspace of all is %s, and "
-			 "what else lies in %s is in no workspace",
-			 all, config->workdir);
+			 "what else lies in %s is in no workspace; mv FILES %s/ brings "
+			 "it back",
+			 all, config->workdir, all);
 	return 0;
 }
 

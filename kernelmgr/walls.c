@@ -90,13 +90,18 @@ const char *walls_shown_runtime(const struct walls *self, const char *dir)
 	return self->tier == 'N' ? VIEW_RUNTIME : dir;
 }
 
+const char *walls_shown_workdir(const struct walls *self, const char *dir)
+{
+	return self->tier == 'N' ? VIEW_WORKDIR : dir;
+}
+
 void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 		struct walls_view *out)
 {
 	bool inside = self->tier == 'N';
 
 	*out = (struct walls_view){.fixed = inside, .peer = inside ? 0 : getpid()};
-	set(out->workdir, inside ? VIEW_WORKDIR : kernel->workdir);
+	set(out->workdir, walls_shown_workdir(self, kernel->workdir));
 	set(out->home, inside ? WALLS_HOME : kernel->home);
 	set(out->runtime_dir, walls_shown_runtime(self, kernel->runtime_dir));
 	if (inside)

@@ -86,7 +86,8 @@ int walls_give(uid_t owner, const char *dir, const char *root,
 
 void walls_view(const struct walls *self, const struct walls_kernel *kernel,
 		struct walls_view *out);
-/* How a kernel sees its runtime directory. */
+/* How a kernel sees its workspace's directory; its runtime directory. */
+const char *walls_shown_workdir(const struct walls *self, const char *dir);
 const char *walls_shown_runtime(const struct walls *self, const char *dir);
 /* Adds the plan of this kernel's walls to out. */
 int walls_plan(const struct walls *self, const struct walls_kernel *kernel,

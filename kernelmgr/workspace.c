@@ -48,6 +48,7 @@ int workspace_create(struct workspace **out, struct workspace_place *place,
 	    files_open_real(&self->files, dir, err) < 0 ||
 	    give_directories(self, err) < 0 || saving_open(self, err) < 0)
 		return err_wrap(err, "workspace %s", name);
+	journal_each_lost(place->journal, name, saving_on_lost, self);
 	journal_tell_lost(place->journal, name, self->saving.store != NULL,
 			  &self->notice);
 	*out = take(&self);
@@ -96,6 +97,11 @@ const char *workspace_name(const struct workspace *self)
 const char *workspace_dir(const struct workspace *self)
 {
 	return self->dir;
+}
+
+const char *workspace_shown_dir(const struct workspace *self)
+{
+	return walls_shown_workdir(self->place->kernels.walls, self->dir);
 }
 
 const struct files *workspace_files(const struct workspace *self)
@@ -407,22 +413,37 @@ void workspace_release(struct workspace *self, struct call *call)
 
 /* ---- the queue ---- */
 
+static void tell_way_back(const struct workspace *self, struct buf *out)
+{
+	const struct config *config = self->place->config;
+
+	if (!self->saving.cell)
+		return;
+	if (config_offers_tool(config, "undo"))
+		buf_text(out, " undo brings them back.");
+	else if (config_offers_tool(config, "restore"))
+		buf_printf(out, " restore(cell=%llu) brings them back.", self->cells);
+}
+
 static void tell_fresh(struct workspace *self, struct call *head)
 {
 	struct buf *notice = &head->notice;
-	bool undoable = self->saving.cell != 0;
+	size_t count = count_names(self);
 
-	if (self->kernel) {
-		buf_printf(notice, "fresh: threw away %zu name%s", count_names(self),
-			   plural_s(count_names(self)));
+	if (count) {
+		buf_printf(notice, "fresh: threw away %zu variable%s", count,
+			   plural_s(count));
 		workspace_list_names(self, notice);
-		buf_printf(notice, "; this call runs in a new kernel.%s\n",
-			   undoable ? " undo brings them back." : "");
+		buf_text(notice, "; this call runs in a new kernel.");
+		tell_way_back(self, notice);
+	} else if (self->kernel || !self->saving.cell) {
+		buf_text(notice, "fresh: there were no variables to throw away; this "
+				 "call runs in a new kernel.");
 	} else {
-		buf_printf(notice, "fresh: there was no kernel to throw away%s.\n",
-			   undoable ? "; the saved variables are left where they are"
-				    : "");
+		buf_text(notice, "fresh: there was no kernel to throw away; the saved "
+				 "variables are left where they are.");
 	}
+	buf_text(notice, "\n");
 }
 
 /* Sends the old kernel away for a call that does not want it.  True while there

@@ -57,6 +57,8 @@ bool workspace_busy(const struct workspace *self);
 
 const char *workspace_name(const struct workspace *self);
 const char *workspace_dir(const struct workspace *self);
+/* The same as code in its kernels sees it. */
+const char *workspace_shown_dir(const struct workspace *self);
 const struct files *workspace_files(const struct workspace *self);
 /* files_write() within the workspace's quota. */
 int workspace_write(struct workspace *self, const char *path, size_t path_size,
@@ -69,6 +71,10 @@ bool workspace_has_kernel(const struct workspace *self);
  * if nothing is saved in this daemon. */
 int workspace_ask(struct workspace *self, json_t *job, store_done_fn *done, void *arg,
 		  struct err *err) must_check;
+/* The same about an undo of so many cells: "undone", how many it would take back as
+ * things are, or "error", why it cannot be. */
+int workspace_ask_undo(struct workspace *self, long long cells, store_done_fn *done,
+		       void *arg, struct err *err) must_check;
 /* No more answers for arg. */
 void workspace_forget(struct workspace *self, const void *arg);
 /* What the last reply told of the namespace that the next call will find: vars ([name,

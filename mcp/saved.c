@@ -118,18 +118,37 @@ void saved_footer(struct buf *out, const json_t *summary)
 	}
 }
 
-void saved_names(struct buf *out, const json_t *rows)
+/* "2 variables: a, b" of the rows that an import brought, or of the others. */
+static size_t add_names(struct buf *out, const char *what, const json_t *rows,
+			bool imported)
 {
-	size_t count = json_array_size(rows);
+	owned(buf_finish) struct buf names = {0};
+	size_t count = 0, i;
+	json_t *row;
 
-	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
-		const char *name = json_text(json_array_get(rows, i), "name", "?");
-
-		buf_text(out, i ? ", " : ": ");
-		utf8_show_cut(out, name, strlen(name), NAME_SHOWN);
+	json_array_foreach(rows, i, row)
+	{
+		if (json_is_true(json_object_get(row, "imported")) != imported)
+			continue;
+		if (count < NAMES_SHOWN) {
+			buf_text(&names, count ? ", " : ": ");
+			show(&names, row, "name", NAME_SHOWN);
+		}
+		count++;
 	}
 	if (count > NAMES_SHOWN)
-		buf_printf(out, ", +%zu more", count - NAMES_SHOWN);
+		buf_printf(&names, ", +%zu more", count - NAMES_SHOWN);
+	buf_printf(out, "%zu %s%s%s", count, what, plural_s(count), buf_str(&names));
+	return count;
+}
+
+void saved_names(struct buf *out, const json_t *rows)
+{
+	owned(buf_finish) struct buf imports = {0};
+
+	add_names(out, "variable", rows, false);
+	if (add_names(&imports, "import", rows, true))
+		buf_printf(out, ", %s", buf_str(&imports));
 }
 
 static json_t *why_json(const json_t *row)

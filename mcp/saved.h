@@ -13,8 +13,7 @@
 /* Appends whole lines: what was restored, what a restart would lose, the size.  summary
  * is what the kernel's reply tells of its namespace; NULL adds nothing. */
 void saved_footer(struct buf *out, const json_t *summary);
-/* Appends ": a, b, +3 more": the names of a saved state's rows; nothing if there is
- * none. */
+/* Appends "2 variables: a, b, 1 import: os", from the rows of a saved state. */
 void saved_names(struct buf *out, const json_t *rows);
 /* {"restored": {...} or absent, "lost": {name: why}, "bytes", "saved"}.  Caller owns;
  * NULL when nothing is saved here. */

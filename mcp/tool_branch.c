@@ -13,15 +13,14 @@
 static void tell_names(struct buf *text, const json_t *state)
 {
 	const json_t *names = json_object_get(state, "names");
-	size_t count = json_array_size(names);
 
 	if (!json_integer_of(state, "cell", 0)) {
 		buf_text(text,
 			 "No state was saved yet, so it begins without variables");
 		return;
 	}
-	buf_printf(text, "Its variables are as after cell %lld (%zu name%s",
-		   json_integer_of(state, "cell", 0), count, plural_s(count));
+	buf_printf(text, "Its variables are as after cell %lld (",
+		   json_integer_of(state, "cell", 0));
 	saved_names(text, names);
 	buf_text(text, ")");
 }

@@ -71,9 +71,11 @@ static void show_row(struct buf *text, const json_t *row)
 
 	if (when)
 		time_text(clock, when);
-	buf_printf(text, "%s%lld  %s  %lld ms  %s", text->size ? "\n" : "",
-		   json_integer_of(row, "cell", 0), clock,
-		   json_integer_of(row, "ms", 0), json_text(row, "outcome", "?"));
+	buf_printf(text, "%s%lld  %s  ", text->size ? "\n" : "",
+		   json_integer_of(row, "cell", 0), clock);
+	if (json_object_get(row, "ms"))
+		buf_printf(text, "%lld ms  ", json_integer_of(row, "ms", 0));
+	buf_text(text, json_text(row, "outcome", "?"));
 	show_changes(text, row);
 	if (json_object_get(row, "generation")) {
 		files_size_text(size, (uint64_t)json_integer_of(row, "bytes", 0));

@@ -181,7 +181,7 @@ const struct tool tool_read_text_file = {
 	"Other binary files are named and refused.",
     .read_only = true,
     .idempotent = true,
-    .args = {[PATH] = {"path", ARG_TEXT, true, 0, 0,
+    .args = {[PATH] = {"path", ARG_PATH, true, 0, 0,
 		       "Path of the file, relative to the workspace."},
 	     [MAX_CHARS] = {"max_chars", ARG_INTEGER, false, 10000, 1,
 			    "Characters to return at most."},

@@ -36,10 +36,8 @@ static void tell(struct tool_call *self, const struct outcome *outcome)
 	char when[TIME_TEXT];
 
 	time_text(when, json_integer_of(back, "time", 0));
-	buf_printf(&text,
-		   "%sThe namespace is as it was after cell %lld (%s), %zu name%s",
-		   outcome->notice, cell, when, json_array_size(names),
-		   plural_s(json_array_size(names)));
+	buf_printf(&text, "%sThe namespace is as it was after cell %lld (%s), ",
+		   outcome->notice, cell, when);
 	saved_names(&text, names);
 	buf_text(&text, ". ");
 	tell_distance(&text, back);
@@ -69,20 +67,55 @@ static void go(struct tool_call *self, enum call_back back, double cells)
 		tool_fail(self, &err);
 }
 
+static bool may_undo(struct tool_call *self, long long undone, long long asked)
+{
+	char message[256], words[96] = "";
+
+	if (undone > asked)
+		snprintf(words, sizeof words,
+			 " (Asked for: %lld, but those between have no saved state of "
+			 "their own.)",
+			 asked);
+	snprintf(message, sizeof message,
+		 "Undo the last %lld cells?%s What they did to the variables will be "
+		 "lost.",
+		 undone, words);
+	return undone <= UNASKED_MAX ||
+	       tool_confirm(self, message, json_pack("{sI}", "undone", undone));
+}
+
+/* It may take more cells back than were asked for, or not be possible. */
+static void on_looked(const json_t *answer, void *arg)
+{
+	struct tool_call *self = arg;
+	const char *error = json_text(answer, "error", NULL);
+	long long asked = json_integer_of(answer, "asked", 0);
+	struct err err;
+
+	self->asking = false;
+	if (error) {
+		err_set(&err, ERR_ARGUMENT, "%s", error);
+		tool_fail(self, &err);
+	} else if (may_undo(self, json_integer_of(answer, "undone", 0), asked)) {
+		go(self, BACK_BY, (double)asked);
+	}
+}
+
 /* Where restore is offered, what is undone can be had again. */
 static void run_undo(struct tool_call *self, const struct arg_value *args)
 {
-	char message[160];
+	struct err err;
 
-	snprintf(
-	    message, sizeof message,
-	    "Undo the last %.0f cells? What they did to the variables will be lost.",
-	    floor(args[0].number));
-	if (args[0].number > UNASKED_MAX &&
-	    !config_offers_tool(self->config, "restore") &&
-	    !tool_confirm(self, message, NULL))
+	if (!tool_can_ask(self) || config_offers_tool(self->config, "restore")) {
+		go(self, BACK_BY, args[0].number);
 		return;
-	go(self, BACK_BY, args[0].number);
+	}
+	self->asking = true;
+	if (workspace_ask_undo(self->workspace, (long long)floor(args[0].number),
+			       on_looked, self, &err) == 0)
+		return;
+	self->asking = false;
+	tool_fail(self, &err);
 }
 
 static void run_restore(struct tool_call *self, const struct arg_value *args)

@@ -99,7 +99,7 @@ const struct tool tool_write_file = {
 		   "that name is replaced, missing folders are made.",
     .destructive = true,
     .idempotent = true,
-    .args = {[PATH] = {"path", ARG_TEXT, true, 0, 0,
+    .args = {[PATH] = {"path", ARG_PATH, true, 0, 0,
 		       "Path of the file, relative to the workspace."},
 	     [CONTENT] = {"content", ARG_TEXT, true, 0, 0, "What is to be in it."},
 	     [ENCODING] = {"encoding", ARG_ENCODING, false, 0, 0,

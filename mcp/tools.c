@@ -28,11 +28,9 @@ bool tools_have_branches(const struct config *config)
 	return config_offers_tool(config, tool_branch.name);
 }
 
-static const char *const type_names[] = {[ARG_TEXT] = "string",
-					 [ARG_NUMBER] = "number",
-					 [ARG_INTEGER] = "integer",
-					 [ARG_FLAG] = "boolean",
-					 [ARG_ENCODING] = "string"};
+static const char *const type_names[] = {
+    [ARG_TEXT] = "string",     [ARG_PATH] = "string",  [ARG_NUMBER] = "number",
+    [ARG_INTEGER] = "integer", [ARG_FLAG] = "boolean", [ARG_ENCODING] = "string"};
 static const char *const encodings[] = {"utf-8", "base64"};
 
 static const struct tool *find(const char *name, size_t size)
@@ -91,6 +89,7 @@ static json_t *default_json(const struct tool_arg *arg)
 {
 	switch (arg->type) {
 	case ARG_TEXT:
+	case ARG_PATH:
 		return json_string("");
 	case ARG_ENCODING:
 		return json_string(encodings[0]);
@@ -223,6 +222,7 @@ static bool has_type(const json_t *value, enum arg_type type)
 {
 	switch (type) {
 	case ARG_TEXT:
+	case ARG_PATH:
 	case ARG_ENCODING:
 		return json_is_string(value);
 	case ARG_NUMBER:
@@ -342,6 +342,20 @@ static int enter_branch(struct tool_call *self, const json_t *arguments,
 				 &self->workspace, err);
 }
 
+/* A path that code has shown, by the directory that it sees, becomes relative. */
+static void leave_out_shown_dir(const struct tool_call *self, struct arg_value *path)
+{
+	const char *dir = workspace_shown_dir(self->workspace);
+	size_t len = strlen(dir);
+
+	if (path->size <= len || memcmp(path->text, dir, len) != 0 ||
+	    path->text[len] != '/')
+		return;
+	len += strspn(path->text + len, "/");
+	path->text += len;
+	path->size -= len;
+}
+
 /* ---- a call ---- */
 
 void tool_run(struct tool_call *self)
@@ -350,10 +364,14 @@ void tool_run(struct tool_call *self)
 	struct err err;
 
 	if (read_args(values, self->tool, self->arguments,
-		      tools_have_branches(self->config), &err) < 0)
+		      tools_have_branches(self->config), &err) < 0) {
 		tool_fail(self, &err);
-	else
-		self->tool->run(self, values);
+		return;
+	}
+	for (size_t i = 0; self->tool->args[i].name; i++)
+		if (self->tool->args[i].type == ARG_PATH)
+			leave_out_shown_dir(self, &values[i]);
+	self->tool->run(self, values);
 }
 
 void tool_start(struct tool_call *self, json_t *arguments)
@@ -388,10 +406,10 @@ void tool_cancel(struct tool_call *self)
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
 					      .msg = "the waiting was cancelled; the "
 						     "call goes on"});
-	else if (self->question || self->outstanding)
+	else if (self->question || self->outstanding || self->asking)
 		tool_fail(self, &(struct err){.kind = ERR_ARGUMENT,
-					      .msg = "cancelled before the client "
-						     "had answered"});
+					      .msg = "cancelled before there was an "
+						     "answer"});
 }
 
 void tool_drop(struct tool_call *self)

@@ -25,6 +25,7 @@ enum { TOOL_ARGS_MAX = 8 };
 
 enum arg_type {
 	ARG_TEXT,
+	ARG_PATH, /* of a file in the workspace; as code sees it, if it is absolute */
 	ARG_NUMBER,
 	ARG_INTEGER,
 	ARG_FLAG,

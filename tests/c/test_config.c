@@ -233,8 +233,9 @@ CASE(another_address_needs_tokens_or_a_promise)
 
 CASE(users_by_header_need_what_a_kernel_does_not_know)
 {
-	static const char *const enough[] = {
-	    "VIVARIUM_TOKEN=x", "VIVARIUM_TOKENS_FILE=x", "VIVARIUM_PROXY_SECRET=x"};
+	static const char *const enough[] = {"VIVARIUM_TOKEN=x",
+					     "VIVARIUM_TOKENS_FILE=x",
+					     "VIVARIUM_PROXY_SECRET=sixteen letters!"};
 	static const char header[] = "VIVARIUM_USER_HEADER=X-User";
 	struct config config;
 	struct err err;
@@ -247,6 +248,10 @@ CASE(users_by_header_need_what_a_kernel_does_not_know)
 	assert_int_equal(config_check_users(&config, true, &err), 0);
 	assert_int_equal(config_check_users(&config, false, &err), -1);
 	assert_non_null(strstr(err.msg, "VIVARIUM_PROXY_SECRET"));
+	assert_int_equal(
+	    load_one(&config, header, "VIVARIUM_PROXY_SECRET=fifteen letters"), 0);
+	assert_int_equal(config_check_users(&config, true, &err), -1);
+	assert_non_null(strstr(err.msg, "VIVARIUM_PROXY_SECRET has 15 characters"));
 	assert_int_equal(load_one(&config, "HOME=x", "VIVARIUM_ANONYMOUS=1"), 0);
 	assert_int_equal(config_check_users(&config, false, &err), 0);
 }

@@ -318,6 +318,8 @@ CASE(going_back_follows_the_line)
 	assert_non_null(strstr(err.msg, "after cells 3, 2, 1"));
 	assert_int_equal(depot_find_cell(depot, 2, &found, &err), 0);
 	assert_int_equal(found, 2); /* asked for by its number: in any line */
+	assert_int_equal(depot_find_cell(depot, 4, &found, &err), -1);
+	assert_non_null(strstr(err.msg, "there is no cell 4; saved states there are"));
 	/* Undo again, with no cell between, goes on from where it is. */
 	assert_int_equal(depot_select(depot, 3, &err), 0);
 	assert_int_equal(depot_find_back(depot, 1, 3, &found, &undone, &err), 0);

@@ -42,6 +42,12 @@ static void check_lost(struct journal *journal, const char *workspace, const cha
 		assert_string_equal(buf_str(&text), "");
 }
 
+static void add_cell(unsigned long long cell, long long since, void *arg)
+{
+	assert_true(since > 0);
+	*(unsigned long long *)arg += cell;
+}
+
 CASE(what_was_open_is_told_once_and_to_its_workspace)
 {
 	struct journal *journal = open_journal();
@@ -59,6 +65,10 @@ CASE(what_was_open_is_told_once_and_to_its_workspace)
 	journal = open_journal();
 	check_lost(journal, "c", NULL);
 	owned(buf_finish) struct buf text = {0};
+	unsigned long long cells = 0;
+	journal_each_lost(journal, "a", add_cell, &cells);
+	journal_each_lost(journal, "c", add_cell, &cells);
+	assert_int_equal(cells, 2);
 	journal_tell_lost(journal, "a", false, &text);
 	assert_non_null(
 	    strstr(text.data, "Vivarium was killed; lost: cell 2, which ran"));

@@ -262,6 +262,17 @@ CASE(a_picture_that_was_saved_says_where)
 	assert_int_equal(outputs.display_bytes, 0);
 }
 
+CASE(what_goes_to_a_pager_or_the_next_cell_is_shown)
+{
+	reply("{\"status\":\"ok\",\"payload\":["
+	      "{\"source\":\"page\",\"data\":{\"text/"
+	      "plain\":\"\\u001b[31mhelp\\u001b[0m\"}},"
+	      "{\"source\":\"set_next_input\",\"text\":\"next\"},"
+	      "{\"source\":\"ask_exit\",\"text\":\"no\"}]}",
+	      "{}");
+	check(&outputs.result, "help\nnext");
+}
+
 CASE(messages_of_the_wrong_shape_do_no_harm)
 {
 	static const char *const types[] = {"stream",
@@ -284,7 +295,10 @@ CASE(messages_of_the_wrong_shape_do_no_harm)
 	for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
 		for (size_t c = 0; c < sizeof contents / sizeof contents[0]; c++)
 			broadcast(types[t], contents[c]);
-	reply("{}", "{\"vivarium\":[]}");
+	reply("{\"payload\":[1,{},{\"source\":\"page\",\"data\":2},"
+	      "{\"source\":\"set_next_input\"}]}",
+	      "{}");
+	reply("{\"payload\":{}}", "{\"vivarium\":[]}");
 	assert_null(outputs.summary); /* not an object: as if there were none */
 }
 
@@ -301,4 +315,5 @@ RUN(EACH(streams_and_displays_keep_their_order), EACH(a_picture_replaces_its_tex
     EACH(clearing_may_wait_for_what_comes_next), EACH(a_bar_is_one_line),
     EACH(other_forms_are_shown_where_there_is_no_plain_text),
     EACH(a_picture_that_was_saved_says_where),
+    EACH(what_goes_to_a_pager_or_the_next_cell_is_shown),
     EACH(messages_of_the_wrong_shape_do_no_harm))

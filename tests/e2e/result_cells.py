@@ -93,6 +93,10 @@ VALUES = [
     Cell("import numpy as np; np.arange(3)", "Out: array([0, 1, 2])", needs=("numpy",)),
     Cell("open('r.txt', 'w').write('abc')", "Out: 3", footer="wrote: r.txt (3B)"),
     Cell("...", "Out: Ellipsis"),
+    Cell("def twice(x): return 2 * x\ntwice?", None, has=("Out:\nSignature:", "twice(x)")),
+    Cell("def twice(x): return 2 * x\n?twice", None, has=("Out:\nSignature:", "twice(x)")),
+    Cell("def twice(x): return 2 * x\n%psource twice", "Out:\ndef twice(x): return 2 * x"),
+    Cell("open('l.py', 'w').write('y = 1');\n%load l.py", "Out:\n# %load l.py\ny = 1"),
 ]
 
 STREAMS = [

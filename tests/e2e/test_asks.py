@@ -165,6 +165,29 @@ def test_a_long_undo_is_asked_about_and_a_short_one_is_not(start: type_of_start)
     assert not user.result("undo", lambda _: ACCEPT, cells=6).is_error
 
 
+def test_an_undo_is_asked_about_by_what_it_really_takes(start: type_of_start) -> None:
+    daemon = start()
+    user = Conversation(daemon, elicitation={})
+    user.client.run_saved(daemon, "n = 1")
+    for _ in range(5):  # none of these has a state of its own
+        user.client.run("import os; os._exit(3)")
+    user.client.run_saved(daemon, "n = 7")
+    assert user.result("undo", lambda _: DECLINE, cells=1).is_error
+    asked = user.asked[0]["params"]["message"]
+    assert "Undo the last 6 cells? (Asked for: 1, but those between have no saved" in asked
+    assert user.client.run("n").text.endswith(": 7")
+    assert not user.result("undo", never, cells=1).is_error
+    assert not user.result("undo", lambda _: ACCEPT, cells=1).is_error
+    assert user.client.run("n").text.endswith(": 1")
+
+
+def test_an_undo_that_cannot_be_is_not_asked_about(shared: Daemon) -> None:
+    user = Conversation(shared, elicitation={})
+    user.client.run("n = 1")
+    refused = user.result("undo", never, cells=50)
+    assert "no state from 50 cells back is kept" in refused.text
+
+
 def test_what_restore_can_bring_back_is_not_asked_about(start: type_of_start) -> None:
     daemon = start(env={"VIVARIUM_TOOLS": "run_python,undo,restore"})
     user = Conversation(daemon, elicitation={})

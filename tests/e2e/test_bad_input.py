@@ -709,6 +709,7 @@ def test_what_cannot_start_says_why(tmp_path: Path, shared: Daemon) -> None:
         ("STATE_DIR", "/proc/none", 2, "{}: make /proc/none"),
         ("USER_HEADER", "X-User", 2, "{}=X-User, but code in a kernel could"),
         ("TOKEN", "short", 2, "{}: a token has at least 16 characters"),
+        ("PROXY_SECRET", "x", 2, "{} has 1 character, which can be guessed; it needs at least 16"),
         ("TOKEN", "with blanks in between", 2, "{}: a token has"),
         ("TOKENS_FILE", "/no/file", 2, "{}: there is no /no/file; `vivarium --new-token NAME`"),
         ("TOKENS_FILE", "/dev/null", 2, "{}: /dev/null is not a file"),
@@ -732,8 +733,35 @@ def test_what_cannot_start_says_why(tmp_path: Path, shared: Daemon) -> None:
         assert any(words.format(flag) in line for line in refused), checked.stdout
 
 
+def test_a_second_daemon_could_not_start_and_check_says_so(daemon: Daemon) -> None:
+    env = {**daemon.env, "VIVARIUM_PORT": "0"}
+    second = run_program(env=env, cwd=daemon.work.parent)
+    assert second.returncode == 1
+    assert f"another Vivarium (pid {daemon.pid}) uses this work directory" in second.stderr
+    checked = run_program("--check", env=env, cwd=daemon.work.parent)
+    assert checked.returncode == 1
+    assert f"\nno  work directory: in use by pid {daemon.pid}" in checked.stdout
+    assert "\nok  walls: " in checked.stdout, "the rest is told too"
+
+
+def test_check_shows_where_it_works_and_who_may_come_in(tmp_path: Path) -> None:
+    env = {
+        "VIVARIUM_PORT": "0",
+        "VIVARIUM_USER_HEADER": "X-User",
+        "VIVARIUM_PROXY_SECRET": "sixteen letters!",
+    }
+    checked = run_program("--check", env=env, cwd=tmp_path)
+    assert f"\nok  work directory: {tmp_path}/workspace\n" in checked.stdout
+    assert "\nok  access: whoever has the proxy secret\n" in checked.stdout
+
+
+def test_a_user_without_stdio_is_warned_about(start: type_of_start) -> None:
+    daemon = start(args=["--user", "alice"])
+    assert daemon.log_contains("--user has no effect without --stdio")
+
+
 def test_a_secret_without_a_user_header_is_warned_about(start: type_of_start) -> None:
-    daemon = start(args=["--proxy-secret", "hush6"])
+    daemon = start(args=["--proxy-secret", "hush6" * 4])
     assert daemon.log_contains("--proxy-secret has no effect without VIVARIUM_USER_HEADER")
     assert not daemon.log_contains("hush6")
 

@@ -116,6 +116,22 @@ def test_undo_and_history_of_a_branch_are_its_own(daemon: Daemon, client: Client
     assert [row["cell"] for row in client.call("history").data["cells"]] == [1, 2, 3]
 
 
+def test_what_was_left_on_purpose_is_not_told_as_lost(
+    start: type_of_start, daemon: Daemon, client: Client
+) -> None:
+    for value in range(1, 4):
+        client.run_saved(daemon, f"x = {value}")
+    client.call("restore", cell=1)
+    client.call("branch", name="b")
+    result = client.run("x", branch="b")
+    assert result.data["result"] == "1"
+    assert "1 variable restored, as after cell 1.\n" in result.text
+    daemon.stop()
+    result = start(env=TOOLS).client().run("x")
+    assert result.data["result"] == "1"
+    assert "1 variable restored, as after cell 1.\n" in result.text
+
+
 def test_branches_are_found_again(start: type_of_start) -> None:
     first = start(env=TOOLS)
     client = first.client()

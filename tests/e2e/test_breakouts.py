@@ -109,9 +109,9 @@ def test_a_branch_replaced_by_a_link_leads_nowhere(
 @pytest.mark.parametrize("walls", ["N", "U", "L"])
 def test_copying_for_a_branch_follows_no_link(build: type_of_build, walls: str) -> None:
     daemon = build(walls, env=BRANCHING | USERS)
-    victim = daemon.client(X_User_ID="B", X_Vivarium_Proxy_Secret="s")
+    victim = daemon.client(X_User_ID="B", X_Vivarium_Proxy_Secret="s" * 16)
     victim.run("open('secret.txt', 'w').write('of B')")
-    client = daemon.client(X_User_ID="A", X_Vivarium_Proxy_Secret="s")
+    client = daemon.client(X_User_ID="A", X_Vivarium_Proxy_Secret="s" * 16)
     code = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {!r}, {!r}], "
     code = code.format(SWAPPER, str(daemon.work / "users" / "B"))
     assert client.run(code + "stdout=subprocess.PIPE); p.stdout.readline()").exit_code == 0

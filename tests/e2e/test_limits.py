@@ -6,6 +6,7 @@ Whatever a cell does, it ends with a clear result, and only its own kernel suffe
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -261,6 +262,7 @@ def test_over_the_quota_only_a_tenth_more_may_be_written(quota: Client) -> None:
 def test_one_file_ends_at_the_quota(quota: Client) -> None:
     result = quota.run("open('big', 'wb').write(bytes(50 << 20))")
     assert "File too large" in result.text
+    assert re.search(r"take (a little more than|\S+M of) the 40M that they may", result.text)
     assert "the largest: big (40M).\n" in result.text, "and nothing that is not the user's"
 
 

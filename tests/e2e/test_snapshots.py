@@ -5,6 +5,7 @@ going back, and bad days of the disk.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import time
@@ -225,6 +226,16 @@ def test_undo_of_an_unsaved_cell_and_of_several(daemon: Daemon, client: Client) 
     assert client.run("x").data["result"] == "4"
 
 
+def test_a_cell_that_never_was_is_not_restored(daemon: Daemon, client: Client) -> None:
+    for value in (1, 2):
+        client.run_saved(daemon, f"x = {value}")
+    for name, arguments in (("restore", {"cell": 77}), ("diff", {"cell_a": 1, "cell_b": 77})):
+        result = client.call(name, **arguments)
+        assert result.is_error
+        assert "there is no cell 77; saved states there are: after cells 2, 1" in result.text
+    assert client.run("x").data["result"] == "2"
+
+
 def test_undo_again_goes_on_from_where_it_is(daemon: Daemon, client: Client) -> None:
     for value in range(1, 5):
         client.run_saved(daemon, f"x = {value}")
@@ -259,6 +270,30 @@ def test_cells_lost_with_the_daemon_are_told_and_their_numbers_not_used_again(
     assert [row["cell"] for row in rows] == [1, 2, 3, 4]
 
 
+def test_a_cell_that_ran_when_the_daemon_died_keeps_its_number(start: type_of_start) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    daemon = start(env=ALL_TOOLS)
+    client = daemon.client()
+    client.run_saved(daemon, "x = 1")
+    with ThreadPoolExecutor() as pool:
+        lost = pool.submit(client.run, "import time; open('on', 'w'); time.sleep(600)")
+        wait_until((daemon.work / "on").exists)
+        daemon.kill()
+        assert lost.exception() is not None
+    client = start(env=ALL_TOOLS).client()
+    listed = client.call("history")
+    assert [(row["cell"], row["outcome"]) for row in listed.data["cells"]] == [
+        (1, "ok"),
+        (2, "lost"),
+    ]
+    result = client.run("x")
+    assert "lost: cell 2, which ran since" in result.text
+    assert "what cell 2 did to them is lost" in result.text
+    assert result.data["execution_count"] == 3
+    assert [row["cell"] for row in client.call("history").data["cells"]] == [1, 2, 3]
+
+
 def test_fresh_can_be_undone(daemon: Daemon, client: Client) -> None:
     client.run_saved(daemon, "x = 1")
     result = client.run("'x' in globals()", fresh=True)
@@ -266,6 +301,32 @@ def test_fresh_can_be_undone(daemon: Daemon, client: Client) -> None:
     assert "undo brings them back" in result.text
     client.call("undo")
     assert client.run("x").data["result"] == "1"
+
+
+def test_fresh_tells_the_way_back_that_is_offered(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_TOOLS": "run_python,restore"})
+    client = daemon.client()
+    client.run_saved(daemon, "x = 1")
+    client.run_saved(daemon, "y = 2")
+    assert "restore(cell=2) brings them back." in client.run("import os", fresh=True).text
+    assert client.call("restore", cell=2).data["cell"] == 2
+    client.run_saved(daemon, "del x, y")
+    assert "there were no variables to throw away" in client.run("0", fresh=True).text
+
+
+def test_fresh_promises_nothing_where_there_is_no_way_back(start: type_of_start) -> None:
+    daemon = start(env={"VIVARIUM_TOOLS": "run_python"})
+    client = daemon.client()
+    client.run_saved(daemon, "x = 1")
+    assert "brings them back" not in client.run("0", fresh=True).text
+
+
+def test_variables_and_imports_are_counted_apart(daemon: Daemon, client: Client) -> None:
+    client.run_saved(daemon, "import os; from math import sqrt; a = 1\ndef f(): return a")
+    client.run_saved(daemon, "a = 2")
+    assert re.search(r", 2 variables: \w, \w, 2 imports: os, sqrt\. ", client.call("undo").text)
+    client.run("a")
+    assert "threw away 2 variables (" in client.run("0", fresh=True).text
 
 
 def test_after_fresh_a_crash_brings_nothing_old_back(daemon: Daemon, client: Client) -> None:

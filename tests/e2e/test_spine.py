@@ -362,7 +362,7 @@ while True:
 def test_fresh_throws_the_names_away_and_names_them(client: Client) -> None:
     client.run("alpha = beta = 1", fresh=True)
     result = client.run("'alpha' in globals()", fresh=True)
-    assert re.search(r"fresh: threw away 2 names \((alpha, beta|beta, alpha)\)", result.text)
+    assert re.search(r"fresh: threw away 2 variables \((alpha, beta|beta, alpha)\)", result.text)
     assert result.data["result"] == "False"
     assert "undo brings them back" in result.text
 

@@ -120,6 +120,7 @@ def test_beside_users_one_token_for_all_has_a_workspace_like_theirs(
     result = enter(daemon, "a" * 20).run("import os; os.path.exists('here')")
     assert result.data["result"] == "False"
     assert daemon.log_contains(f"what else lies in {daemon.work} is in no workspace")
+    assert daemon.log_contains(f"mv FILES {daemon.work}/users/@all/ brings it back")
 
 
 def test_a_user_may_have_several_tokens(start: type_of_start, tokens: Tokens) -> None:
@@ -373,7 +374,7 @@ def test_tokens_open_another_address(start: type_of_start, host: str) -> None:
 @pytest.mark.parametrize(
     "env",
     [
-        {"VIVARIUM_PROXY_SECRET": "s3cret"},
+        {"VIVARIUM_PROXY_SECRET": "s3cret of a proxy"},
         {"VIVARIUM_TOKEN": SHARED},
         {"VIVARIUM_TOKENS_FILE": "tokens"},
     ],

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from harness import Client, Daemon, Result, wait_until
 
-SECRET = "s3cret"
+SECRET = "s3cret of a proxy"
 USERS = {"VIVARIUM_USER_HEADER": "X-User-ID", "VIVARIUM_PROXY_SECRET": SECRET}
 
 

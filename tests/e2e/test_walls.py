@@ -22,7 +22,7 @@ from conftest import PYTHONS, any_python, require_python
 from harness import Daemon, bare_env, children_of, is_alive, run_program, wait_until
 
 TIERS = ("N", "U", "L", "off")
-USERS = {"VIVARIUM_USER_HEADER": "X-User-ID", "VIVARIUM_PROXY_SECRET": "s"}
+USERS = {"VIVARIUM_USER_HEADER": "X-User-ID", "VIVARIUM_PROXY_SECRET": "s" * 16}
 OTHER = 1500  # a user id without rights
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 type_of_build = Callable[..., Daemon]
@@ -117,9 +117,20 @@ def test_tools_and_cells_share_files(build: type_of_build, tier: str) -> None:
     assert [row["name"] for row in listed] == ["a.txt", "own/deep/d.txt"]
 
 
+def test_file_tools_take_the_path_that_code_sees(build: type_of_build, tier: str) -> None:
+    client = build(tier).client()
+    seen = client.run("import os; os.path.abspath('d/y.txt')").data["result"].strip("'")
+    assert client.call("write_file", path=seen, content="y").data["path"] == "d/y.txt"
+    assert client.run("open('d/y.txt').read()").data["result"] == "'y'"
+    read = client.call("read_text_file", path=seen)
+    assert (read.data["text"], read.data["path"]) == ("y", "d/y.txt")
+    for path in (seen.replace("/d/", "/../d/"), seen.replace("/d/y", "-d/y"), "/etc/passwd"):
+        assert client.call("read_text_file", path=path).is_error
+
+
 def test_a_branch_has_a_copy_of_the_files(build: type_of_build, tier: str) -> None:
     daemon = build(tier, env={"VIVARIUM_TOOLS": "run_python,branch", **USERS})
-    client = daemon.client(X_User_ID="ann", X_Vivarium_Proxy_Secret="s")
+    client = daemon.client(X_User_ID="ann", X_Vivarium_Proxy_Secret="s" * 16)
     made = "import os; os.mkdir('sub'); open('sub/a.txt', 'w').write('one')"
     assert client.run(made).exit_code == 0
     assert "is there" in client.call("branch", name="b").text

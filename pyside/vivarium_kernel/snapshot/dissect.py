@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any
 
+from ..summary import where_from
 from . import live
 from .kinds import (
     STANDARD,
@@ -174,6 +175,7 @@ class NamespacePickler(pickle.Pickler):
             memo=memo,
             type=name_of(type(value)),
             lost=self.lost,
+            imported=where_from(value) != "",
         )
         self.memo_length = counter.place_of(self, end) + 2  # after it comes the pair
         return entry

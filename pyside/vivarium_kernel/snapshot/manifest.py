@@ -116,6 +116,7 @@ def entry_row(entry: Entry) -> dict[str, Any]:
         "memo": entry.memo,
         "type": entry.type,
         "lost": [{"what": lost.what, "why": lost.why} for lost in entry.lost],
+        "imported": entry.imported,
     }
 
 
@@ -190,4 +191,5 @@ def parse(found: dict[str, Any]) -> Read:
 def read_entry(row: dict[str, Any]) -> Entry:
     names = ("name", "at", "size", "first_buffer", "buffer_count", "memo", "type")
     lost = [Lost(row["name"], **lost) for lost in row["lost"]]
-    return Entry(**{name: row[name] for name in names}, lost=lost)
+    imported = bool(row.get("imported"))  # older ones do not say
+    return Entry(**{name: row[name] for name in names}, lost=lost, imported=imported)

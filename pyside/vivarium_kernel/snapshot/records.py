@@ -41,6 +41,7 @@ class Entry:
     memo: int  # length of the memo where it starts
     type: str
     lost: list[Lost] = field(default_factory=list)
+    imported: bool = False  # an import brought it
 
 
 @dataclass
