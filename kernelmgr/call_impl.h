@@ -136,6 +136,9 @@ void call_tell_death(struct call *self, const struct kernel_death *death);
 /* So far. */
 long long call_seconds_run(const struct call *self);
 
+/* call_live.c: a message of iopub, for who watches. */
+void call_show(struct call *self, const struct jmsg *message);
+
 /* call_pictures.c: makes the pictures that come with the answer; then done(self). */
 void call_begin_pictures(struct call *self, pictures_done_fn *done);
 void call_fail(struct call *self, const char *fmt, ...)
