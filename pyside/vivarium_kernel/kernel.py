@@ -34,6 +34,7 @@ NO_INPUT = "input() has nobody to ask here: assign the value in the code instead
 NO_ANSWER = "the user gave no answer"
 NO_SECRETS = "getpass() is not offered: the secret would pass through the client; use a file"
 METADATA_VERSION = 1
+INPUTS_NAMED = 100
 # Output belongs to the last request of these types; a probe takes no output over.
 OWNERS_OF_OUTPUT = frozenset({"execute_request", "comm_open", "comm_msg", "comm_close"})
 
@@ -106,6 +107,13 @@ class Kernel(IPythonKernel):
         self.output.settle()
         return reply
 
+    def _forget_input(self, cell: int) -> None:
+        """IPython makes a name of each input, _i1, _i2, ...: whatever looks at all names would
+        take longer with each cell.  In has every one."""
+        name, names, hidden = f"_i{cell}", self.shell.user_ns, self.shell.user_ns_hidden
+        if name in hidden and names.get(name) is hidden[name]:
+            del names[name], hidden[name]
+
     def _failed_reply(self, error: BaseException) -> dict[str, Any]:
         self.output.restore()
         if self.interrupts.cancelled:  # an await that was cut off before it had begun
@@ -131,7 +139,9 @@ class Kernel(IPythonKernel):
     def finish_metadata(self, parent: Any, metadata: Any, reply_content: Any) -> Any:
         metadata = super().finish_metadata(parent, metadata, reply_content)
         seconds = time.monotonic() - self.cell_began
-        self.cells.note(self.shell.user_ns, reply_content.get("execution_count", 0))
+        cell = reply_content.get("execution_count", 0)
+        self._forget_input(cell - INPUTS_NAMED)
+        self.cells.note(self.shell.user_ns, cell)
         metadata["vivarium"] = self._report()
         if self.snapshots is not None and "code" in parent["content"]:
             code = parent["content"]["code"]

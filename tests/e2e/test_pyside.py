@@ -19,6 +19,7 @@ INTERPRETERS = {
     "ipykernel-7": str(ROOT / ".venv/bin/python"),
 }
 DATA = ROOT / "tests/data"
+INPUTS_NAMED = 100
 Start = Callable[..., KernelProcess]
 
 
@@ -646,6 +647,16 @@ def test_input_is_refused_in_words(kernel: KernelProcess) -> None:
         assert result.error == "StdinNotImplementedError"
         assert words in result.reply["content"]["evalue"]
         assert str(PYSIDE) not in "".join(result.reply["content"]["traceback"])
+
+
+def test_inputs_of_long_ago_have_no_names(kernel: KernelProcess) -> None:
+    ok(kernel.run("_i2 = 'mine'"))
+    for _ in range(INPUTS_NAMED + 2):
+        ok(kernel.run("pass"))
+    result = ok(kernel.run("[n for n in dir() if n.startswith('_i') and n[2:].isdigit()], _i2"))
+    assert result.text.endswith(" 'mine')")
+    assert result.text.count("_i") == INPUTS_NAMED + 2  # this cell's, too, and that of the user
+    assert ok(kernel.run("In[-3]")).text == "'pass'"
 
 
 def test_a_module_of_the_workspace_is_importable(kernel: KernelProcess) -> None:
