@@ -288,7 +288,6 @@ void streams_init(struct streams *self)
 {
 	*self = (struct streams){0};
 	TAILQ_INIT(&self->all);
-	TAILQ_INIT(&self->unread.all);
 }
 
 /* An empty event, so that the client knows where to go on before anything has come.

@@ -7,21 +7,16 @@
 #ifndef MCP_UNREAD_H
 #define MCP_UNREAD_H
 
-#include <stddef.h>
-#include <sys/queue.h>
-
+#include "mcp/kept.h"
 #include "wire/buf.h"
 
 enum {
-	UNREAD_LINES_MAX = 256,
-	UNREAD_OF_ONE_MAX = 8, /* of one owner; then his oldest goes */
+	UNREAD_LINES_MAX = 256, /* then the oldest of who has most goes */
+	UNREAD_OF_ONE_MAX = 8,  /* of one owner; then his oldest goes */
 };
 
-struct unread_line;
-
-struct unread {                        /* embed it; TAILQ_INIT(&all) first */
-	TAILQ_HEAD(, unread_line) all; /* unread_line::link, the oldest first */
-	size_t count;
+struct unread { /* embed it; zero: there is nothing */
+	struct kept lines;
 };
 
 /* owner is only compared; line is consumed. */
