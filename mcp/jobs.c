@@ -157,6 +157,7 @@ static void part(struct job *self)
 {
 	unsigned char bytes[12];
 
+	loop_timer_stop(&self->timer);
 	randombytes_buf(bytes, sizeof bytes);
 	sodium_bin2base64(self->ticket, sizeof self->ticket, bytes, sizeof bytes,
 			  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
@@ -244,7 +245,6 @@ void job_ask(struct tool_call *call)
 	server_answer_fn *answer = self->answer;
 	void *asker = self->arg;
 
-	loop_timer_stop(&self->timer);
 	part(self);
 	tool_put_up(call);
 	call->asks.wanted = json_copy(call->outstanding);
@@ -285,7 +285,6 @@ bool job_defer(struct tool_call *call)
 	if (!self->answer || !self->home || !knows_tasks(self) ||
 	    tasks_of(self->jobs, self->home) >= JOBS_TASKS_MAX)
 		return false;
-	loop_timer_stop(&self->timer);
 	answer_early(self);
 	return true;
 }
@@ -392,7 +391,6 @@ size_t jobs_abandon(struct jobs *self, const void *arg)
 		if (!job->answer || job->arg != arg || !can_wait(job) ||
 		    !job->tool.call)
 			continue;
-		loop_timer_stop(&job->timer);
 		if (job->tool.question) /* who was asked has left */
 			tool_give_up(&job->tool, NULL);
 		part(job);
