@@ -210,12 +210,7 @@ static void tell_sessions_of(struct audience *self, const struct workspace *work
 /* Whether that text is in the list of the filter. */
 static bool wants(const struct listen *self, const char *list, const json_t *text)
 {
-	const json_t *all = json_object_get(self->filter, list);
-
-	for (size_t i = 0; i < json_array_size(all); i++)
-		if (json_equal(json_array_get(all, i), text))
-			return true;
-	return false;
+	return json_array_has(json_object_get(self->filter, list), text);
 }
 
 static void tell_updated(struct audience *self, const struct workspace *workspace,

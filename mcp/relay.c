@@ -50,11 +50,7 @@ static void open_add(struct relay *self, const json_t *message)
 
 static void open_remove(struct relay *self, const json_t *id)
 {
-	for (size_t i = 0; i < json_array_size(self->open); i++)
-		if (json_equal(json_array_get(self->open, i), id)) {
-			json_array_remove(self->open, i);
-			return;
-		}
+	json_array_remove(self->open, json_index_of(self->open, id));
 }
 
 size_t relay_open(const struct relay *self)

@@ -72,14 +72,6 @@ void server_on_tasks_cancel(const struct ask *ask)
 
 /* ---- who listens ---- */
 
-static bool has_text(const json_t *list, const json_t *text)
-{
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (json_equal(json_array_get(list, i), text))
-			return true;
-	return false;
-}
-
 bool server_take_tasks(const struct ask *ask, json_t **out)
 {
 	const json_t *ids = json_object_get(
@@ -100,7 +92,7 @@ bool server_take_tasks(const struct ask *ask, json_t **out)
 	for (size_t i = 0; i < json_array_size(ids); i++) {
 		json_t *id = json_array_get(ids, i);
 
-		if (json_is_string(id) && !has_text(*out, id) &&
+		if (json_is_string(id) && !json_array_has(*out, id) &&
 		    job_find(&ask->server->jobs, ask->context->workspace,
 			     json_string_value(id)))
 			json_array_append(*out, id);

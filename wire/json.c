@@ -90,6 +90,21 @@ size_t json_count_of(const json_t *object, const char *key)
 	return count > 0 && count <= INT_MAX ? (size_t)count : 0;
 }
 
+size_t json_index_of(const json_t *array, const json_t *value)
+{
+	size_t i = 0;
+
+	while (i < json_array_size(array) &&
+	       !json_equal(json_array_get(array, i), value))
+		i++;
+	return i;
+}
+
+bool json_array_has(const json_t *array, const json_t *value)
+{
+	return json_index_of(array, value) < json_array_size(array);
+}
+
 json_t *json_string_lossy(const char *text, size_t size)
 {
 	json_t *value = json_stringn(text, size);

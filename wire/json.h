@@ -7,6 +7,7 @@
 #define WIRE_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "wire/buf.h"
@@ -35,6 +36,10 @@ const char *json_text(const json_t *object, const char *key, const char *fallbac
 long long json_integer_of(const json_t *object, const char *key, long long fallback);
 /* The same for something counted: from 0 to INT_MAX, 0 when missing or senseless. */
 size_t json_count_of(const json_t *object, const char *key);
+/* Where the first element equal to this is; the array's size: nowhere. */
+size_t json_index_of(const json_t *array, const json_t *value);
+/* Whether there is one. */
+bool json_array_has(const json_t *array, const json_t *value);
 /* The first object of an array whose member "name" is this text, or NULL.  Borrows. */
 json_t *json_row_named(const json_t *rows, const char *name);
 /* Any bytes as a JSON string, cleaned where they are not UTF-8.  Caller owns. */
