@@ -79,6 +79,7 @@ class KernelApp(IPKernelApp):
     shell: Any
 
     def initialize(self, argv: Any = None) -> None:
+        self.log.setLevel(self.log_level)  # traitlets makes each debug line, for no handler
         self.interrupts = Interrupts()
         self.leaving = False
         self.called_off: threading.Event | None = None

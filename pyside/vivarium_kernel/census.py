@@ -27,6 +27,8 @@ class Census:
 
     def children(self) -> int:
         """Living children; not zombies, not multiprocessing's own helpers."""
+        if not _has_children():
+            return 0
         helpers = {
             _helper_pid("multiprocessing.resource_tracker", "_resource_tracker", "_pid"),
             _helper_pid("multiprocessing.forkserver", "_forkserver", "_forkserver_pid"),
@@ -37,6 +39,15 @@ class Census:
 def _is_a_helper(thread: threading.Thread) -> bool:
     """pyzmq starts a thread of its own with the first large message, tqdm with the first bar."""
     return type(thread).__module__.startswith(("zmq.", "tqdm."))
+
+
+def _has_children() -> bool:
+    """Also zombies.  Asked after each cell, so with one call of the system."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _child_pids() -> list[int]:

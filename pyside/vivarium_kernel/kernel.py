@@ -15,6 +15,7 @@ from ipykernel.ipkernel import IPythonKernel
 from IPython.core.error import StdinNotImplementedError
 from traitlets import Type
 
+from . import inputs
 from .cells import Cells
 from .census import Census
 from .connection import Reports
@@ -34,7 +35,6 @@ NO_INPUT = "input() has nobody to ask here: assign the value in the code instead
 NO_ANSWER = "the user gave no answer"
 NO_SECRETS = "getpass() is not offered: the secret would pass through the client; use a file"
 METADATA_VERSION = 1
-INPUTS_NAMED = 100
 # Output belongs to the last request of these types; a probe takes no output over.
 OWNERS_OF_OUTPUT = frozenset({"execute_request", "comm_open", "comm_msg", "comm_close"})
 
@@ -107,13 +107,6 @@ class Kernel(IPythonKernel):
         self.output.settle()
         return reply
 
-    def _forget_input(self, cell: int) -> None:
-        """IPython makes a name of each input, _i1, _i2, ...: whatever looks at all names would
-        take longer with each cell.  In has every one."""
-        name, names, hidden = f"_i{cell}", self.shell.user_ns, self.shell.user_ns_hidden
-        if name in hidden and names.get(name) is hidden[name]:
-            del names[name], hidden[name]
-
     def _failed_reply(self, error: BaseException) -> dict[str, Any]:
         self.output.restore()
         if self.interrupts.cancelled:  # an await that was cut off before it had begun
@@ -140,7 +133,7 @@ class Kernel(IPythonKernel):
         metadata = super().finish_metadata(parent, metadata, reply_content)
         seconds = time.monotonic() - self.cell_began
         cell = reply_content.get("execution_count", 0)
-        self._forget_input(cell - INPUTS_NAMED)
+        inputs.forget_older(self.shell, cell)
         self.cells.note(self.shell.user_ns, cell)
         metadata["vivarium"] = self._report()
         if self.snapshots is not None and "code" in parent["content"]:

@@ -19,7 +19,7 @@ INTERPRETERS = {
     "ipykernel-7": str(ROOT / ".venv/bin/python"),
 }
 DATA = ROOT / "tests/data"
-INPUTS_NAMED = 100
+INPUTS_NAMED = 30
 Start = Callable[..., KernelProcess]
 
 

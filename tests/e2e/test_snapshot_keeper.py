@@ -349,6 +349,26 @@ def test_after_a_refusal_everything_is_written_again(world: World) -> None:
     assert "error" not in snapshot(ok(kernel.run("pass")))
 
 
+SLOW_ONCE = """
+import time
+class Slow:
+    times = 1
+    def __reduce__(self):
+        end = time.thread_time() + 0.02 * Slow.times
+        Slow.times = 0
+        while time.thread_time() < end: pass
+        return Slow, ()
+slow = Slow()
+"""
+
+
+def test_one_slow_save_does_not_put_off_the_next(world: World) -> None:
+    kernel = world.start()
+    world.run("pass")
+    replies = [snapshot(ok(kernel.run(code)))["saved"] for code in (SLOW_ONCE, "pass")]
+    assert replies == [False, True]
+
+
 # Invisible.
 
 TRACES = """
@@ -482,6 +502,60 @@ def test_the_history_comes_back_without_being_saved_name_by_name(world: World) -
     kernel = world.come_back()
     result = ok(kernel.run("print(_1 is x is Out[1], _i1, _i2, In[1], _ is x)"))
     assert result.stdout == "True mine x = _1; _i1 = 'mine' [1, 2] True\n"
+
+
+LONG_INPUT = f"'{'x' * 70_000}';"
+HISTORIES = """
+shell = get_ipython()
+lists = In, shell.history_manager.input_hist_raw
+print(In is _ih is shell.history_manager.input_hist_parsed, *(len(each) for each in lists))
+print([[text[:6] for text in each[:4]] for each in lists], [len(each[1]) for each in lists])
+"""
+
+
+def with_a_long_history(world: World) -> None:
+    world.start()
+    for code in (LONG_INPUT, "same = [In]", *["pass"] * 4):  # until no `_iii` has the long one
+        world.run(code)
+
+
+def test_inputs_of_before_are_written_once(world: World) -> None:
+    with_a_long_history(world)
+    before = world.manifest()
+    world.run("pass")
+    after = world.manifest()
+    assert [piece["size"] > 70_000 for piece in after["buffers"]] == [True, True]  # In and raw
+    assert after["buffers"] == before["buffers"]
+    assert after["stream"]["size"] < 20_000
+    kernel = world.come_back()
+    firsts = ["", "'xxxxx", "same =", "pass"]
+    result = ok(kernel.run(HISTORIES))
+    assert result.stdout == f"True 9 9\n{[firsts, firsts]} {[len(LONG_INPUT)] * 2}\n"
+    assert ok(kernel.run("same[0] is In, In[7], _i7")).text == ("(True, 'pass', 'pass')")
+    world.run("pass")
+    assert world.manifest()["buffers"] == before["buffers"]
+
+
+def test_a_damaged_part_of_the_history_costs_nothing_else(world: World) -> None:
+    with_a_long_history(world)
+    for piece in world.manifest()["buffers"]:
+        (world.store.chunks / piece["chunks"][0]).unlink(missing_ok=True)
+    kernel = world.come_back()
+    result = ok(kernel.run(HISTORIES + "print(same[0] is In)"))
+    lost = [["", "", "same =", "pass"]] * 2
+    assert result.stdout == f"True 8 8\n{lost} [0, 0]\nTrue\n"
+
+
+def test_a_history_that_somebody_changed_comes_back_so(world: World) -> None:
+    world.start()
+    world.run("'a'")
+    world.run("In[1] = 'b'; In.append({3}); raw = get_ipython().history_manager.input_hist_raw")
+    world.run("raw[1] = 'c\\0d'")
+    world.run("import numpy as np; In[2] = np.arange(3)")
+    kernel = world.come_back()
+    history = "get_ipython().history_manager.input_hist_raw"
+    result = ok(kernel.run(f"print(In[1:4], [{history}[1]], raw is {history})"))
+    assert result.stdout == "['b', array([0, 1, 2]), {3}] ['c\\x00d'] True\n"
 
 
 def hashes(directory: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import json
 import linecache
 import pickle
 import signal
@@ -13,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -505,3 +507,14 @@ def test_names_that_are_not_the_users_stay_out() -> None:
     names = {"_vivarium_x": 1, "__secret__": 2, "_kept": 3, "__half": 4, "x": 5}
     dumped, _ = dumped_from(names)
     assert [each.name for each in dumped.entries] == ["_kept", "__half", "x"]
+
+
+def test_states_of_older_versions_have_the_inputs_in_one_text() -> None:
+    shell = SimpleNamespace(user_ns={"_ih": ["", "1"]}, history_manager=SimpleNamespace())
+    state = {"count": 2, "inputs": {"_i": "1"}, "raw": ["", "1 "], "outputs": []}
+    ours("live").enter(shell)
+    process.write_shell(json.dumps(state))
+    history = shell.history_manager
+    assert (history.input_hist_parsed, history.input_hist_raw) == (["", "1"], ["", "1 "])
+    assert history.input_hist_parsed is shell.user_ns["_ih"]
+    assert history._i == "1"

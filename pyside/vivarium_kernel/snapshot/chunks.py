@@ -98,8 +98,9 @@ class Chunks:
         name = digest(piece)
         if name in self._settled or self._is_loose(name):
             return name
-        copy = bytes(piece)  # a thread may change the piece meanwhile: name what is written
-        name = digest(copy)
+        copy = bytes(piece)
+        if copy is not piece:  # a thread may have changed it meanwhile: name what is written
+            name = digest(copy)
         if name not in self._settled and not self._is_loose(name):
             self._spool.write(name, copy)
             self._loose.add(name)

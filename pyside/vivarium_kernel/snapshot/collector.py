@@ -11,9 +11,8 @@ from xxhash import xxh3_128_digest
 
 from .chunks import CHUNK, Chunks, digest
 from .patience import GivenUp, OverBudget, Patience
-from .records import Entry
+from .records import APART, Entry
 
-APART = 64 * 1024  # bytes from which a buffer has chunks of its own
 BODY_MAX = 256 * 1024  # bytes of an entry that are kept for a closer look
 BODIES_MAX = 2 << 20  # of all entries
 

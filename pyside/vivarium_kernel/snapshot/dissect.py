@@ -25,6 +25,7 @@ from .records import Entry, Lost, Preempted, Sink
 from .reducers import EXACT, FAMILIES, NAMED, Reducer, Unkeepable, as_it_is, load_all
 from .reducers.anchors import ANCHORS, Anchor, hold
 from .reducers.functions import find
+from .reducers.growing import Histories
 from .reducers.instances import is_plain, learn_lost, reduce_instance
 from .singletons import Singletons
 from .stream import Counter, SinkFailedError
@@ -46,6 +47,7 @@ class Memory:
         self.native_lost: dict[int, type] = {}
         self.deep: dict[str, int] = {}  # name -> id of a value nested too deep for the stack
         self.singletons = Singletons()
+        self.histories = Histories()
 
 
 memory = Memory()
@@ -182,9 +184,10 @@ class NamespacePickler(pickle.Pickler):
 
     def write_anchors(self) -> None:
         """What every process has: from now on the real ones pass for written."""
-        anchors = [Anchor(name) for name in ANCHORS]
-        self.dump((anchors, None))
-        real = {id(anchor): hold(anchor.name) for anchor in anchors}
+        anchors = [(Anchor(name), hold(name)) for name in ANCHORS]
+        pairs = [*anchors, *memory.histories.of(live.shell())]
+        self.dump(([stands_in for stands_in, _ in pairs], None))
+        real = {id(stands_in): value for stands_in, value in pairs}
         places = {}
         for place, written in self.memo.copy().values():
             value = self.keep_alive(real.get(id(written), written))

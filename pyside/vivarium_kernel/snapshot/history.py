@@ -3,31 +3,34 @@
 _7 is Out[7].  A long session has thousands; they are made again instead of being saved.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
-
-def known_names(shell: Any) -> Iterator[tuple[str, Any]]:
-    """Each such name, and the value it has unless somebody changed it."""
-    for number, text in enumerate(list(shell.history_manager.input_hist_raw)):
-        if number:
-            yield f"_i{number}", text
-    outputs = shell.user_ns.get("Out")
-    if type(outputs) is dict:
-        for number, value in list(outputs.items()):
-            yield f"_{number}", value
+from ..inputs import NAMED
 
 
 def leave_out(shell: Any, namespace: dict[str, Any]) -> None:
-    for name, value in known_names(shell):
+    """Those that have the value they had anyway, had nobody changed it."""
+    for name, value in known_names(shell).items():
         if namespace.get(name, shell) is value:
             del namespace[name]
 
 
+def known_names(shell: Any) -> dict[str, Any]:
+    """Each name of the kind that is there, unless somebody deleted it, and its value."""
+    inputs = shell.history_manager.input_hist_raw
+    first = max(1, len(inputs) - NAMED)
+    known = {f"_i{number}": inputs[number] for number in range(first, len(inputs))}
+    outputs = shell.user_ns.get("Out")
+    if type(outputs) is dict:
+        known |= {f"_{number}": value for number, value in list(outputs.items())}
+    return known
+
+
 def put_back(shell: Any) -> None:
     """After a restore, which brought the lists that these come from."""
-    for name, value in known_names(shell):
-        shell.user_ns.setdefault(name, value)
+    known = known_names(shell)
+    new = {name: value for name, value in known.items() if name not in shell.user_ns}
+    shell.push(new, interactive=False)
 
 
 def is_history(name: str) -> bool:

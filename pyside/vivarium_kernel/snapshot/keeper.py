@@ -27,6 +27,7 @@ FIRST_BUSY_S = 0.02  # for the first one of a process, which finds every cache e
 QUICK_S = 0.05  # on a busy machine
 QUICK_BYTES = 1 << 20
 QUICK_OPCODES = 1_000
+SLOW_MAX = 2  # saves in a row that were not quick, before none is tried before the reply
 IDLE_S = 0.02  # after the last reply
 AGAIN_S = 1.0  # after a `yield` that no request followed
 GIVES_WAY = 3  # times
@@ -61,7 +62,7 @@ class Keeper:
         self._pending = False  # a cell ran that no generation has
         self._pending_since = 0.0
         self._gave_way = 0
-        self._quick = True  # the last save was
+        self._slow = 0  # how many saves in a row were not quick
         self._timer: object = None
         self._error = ""  # why the newest state is not saved
         self._refused = ""  # told once
@@ -88,7 +89,7 @@ class Keeper:
             self._pending, self._pending_since, self._gave_way = True, time.monotonic(), 0
         if self._always:
             self._save_before_reply()
-        elif self._quick:
+        elif self._slow < SLOW_MAX:
             self._attempt(self._quick_patience(), QUICK_OPCODES)
         return self._report()
 
@@ -165,12 +166,13 @@ class Keeper:
             self._pending = False
             self._error = ""
             busy_s = time.thread_time() - began
-            self._quick = busy_s <= QUICK_BUSY_S and self.writer.saved.bytes <= QUICK_BYTES
+            quick = busy_s <= QUICK_BUSY_S and self.writer.saved.bytes <= QUICK_BYTES
+            self._slow = 0 if quick else self._slow + 1
             self._reports.saved(number)
 
     def _over_budget(self, name: str, patience: Patience) -> None:
-        if patience.size:
-            self._quick = False
+        if patience.size:  # too large, or this once the machine was busy
+            self._slow += 1
         else:
             self._blame(name, time.monotonic() - patience.began)
 
@@ -185,7 +187,7 @@ class Keeper:
     def _give_up(self, why: str) -> None:
         """Until the next cell has run."""
         self._pending = False
-        self._quick = True
+        self._slow = 0
         self._error = why
         self.writer.chunks.drop_loose()
 

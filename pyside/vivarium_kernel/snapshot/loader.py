@@ -110,7 +110,12 @@ class Loading:
         entry = self._dumped.process
         self._seek(entry)
         self._unpickler.load()  # the anchors
-        inside = replace(entry, at=self._reader.at, memo=len(self._unpickler.known()))
+        inside = replace(
+            entry,
+            at=self._reader.at,
+            first_buffer=self._buffers.at,
+            memo=len(self._unpickler.known()),
+        )
         following = self._dumped.entries[0].memo if self._dumped.entries else 0
         state = self._load(inside, following, False)
         return state if type(state) is dict else {}

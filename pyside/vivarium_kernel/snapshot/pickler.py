@@ -20,7 +20,7 @@ from .dissect import Again, NamespacePickler, memory
 from .kinds import STANDARD, describe, full_name, name_of, top
 from .process import capture
 from .quiet import quiet
-from .records import Dumped, Entry, Lost, Preempted, Sink
+from .records import APART, Dumped, Entry, Lost, Preempted, Sink
 from .reducers.buffers import BigBytes
 from .stream import SinkFailedError
 from .tombstone import bury
@@ -30,7 +30,6 @@ __all__ = ["Dumped", "Entry", "Lost", "Preempted", "Sink", "dump", "module_versi
 TRIES = 40  # of one dump, and two more a name; each knows one fault more than the one before
 STACK_BYTES = 1 << 30  # of addresses; only what is used becomes memory
 DEPTH = 200_000
-BIG = 65536  # bytes: kept outside of the stream
 PATIENCE = 3  # tries of a value that changes while it is written
 PROCESS = ""  # the name of what is no name: the process's state
 NO_NAME = "its name is no string"
@@ -72,7 +71,15 @@ class Attempts:
     def _write_all(self, pickler: NamespacePickler) -> Dumped:
         pickler.write_anchors()
         process = self._write(pickler, PROCESS, capture(live.shell()))
-        process = replace(process, at=0, size=process.at + process.size, memo=0)
+        before = process.first_buffer  # the anchors' are the process's, too
+        process = replace(
+            process,
+            at=0,
+            size=process.at + process.size,
+            first_buffer=0,
+            buffer_count=before + process.buffer_count,
+            memo=0,
+        )
         entries = [self._write(pickler, name, value) for name, value in self._values]
         return Dumped(entries, self._left_out, process, pickler.modules)
 
@@ -84,7 +91,7 @@ class Attempts:
             tombstone = bury(lost.what, why, name, cell)
             entry = pickler.write_name(name, tombstone, cell, pickler.memo_length)
             return replace(entry, type=name_of(type(value)), lost=[lost])
-        if type(value) is bytes and len(value) > BIG:
+        if type(value) is bytes and len(value) >= APART:
             big = pickler.sharing.setdefault(id(value), BigBytes(value))
             return replace(self._try(pickler, name, big, cell), type="bytes")
         return self._try(pickler, name, value, cell)

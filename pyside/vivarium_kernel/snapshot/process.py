@@ -8,6 +8,9 @@ import json
 import os
 import signal
 import sys
+
+# signal's own makes an enum of each answer, and after each cell some sixty are asked for.
+from _signal import getsignal  # type: ignore[import-not-found]
 from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType, ModuleType
@@ -33,7 +36,7 @@ class Before:
     def __init__(self) -> None:
         self.environ = dict(os.environ)
         self.path = list(sys.path)
-        self.signals = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        self.signals = {int(number): getsignal(number) for number in signal.valid_signals()}
         self.recursion = sys.getrecursionlimit()
 
 
@@ -84,9 +87,9 @@ def write_path(paths: Any) -> None:
 def read_signals() -> Any:
     handlers = {}
     for number, before in _before.signals.items():
-        now = signal.getsignal(number)
+        now = getsignal(number)
         if now != before and now is not None and not is_kernels(now):
-            handlers[int(number)] = now if callable(now) else int(now)
+            handlers[number] = now if callable(now) else int(now)
     return handlers or None
 
 
@@ -150,26 +153,27 @@ def write_patches(patches: Any) -> None:
 UNDERSCORES = ("_", "__", "___")
 
 
-def read_shell() -> str:
-    """As one string, for with each cell more of it in the memo every entry would change."""
+def read_shell() -> Any:
+    """The counts and names as one string, which takes the same room in the memo each time."""
     shell, namespace = live.shell(), live.namespace()
     history = getattr(shell, "history_manager", None)
     display = getattr(shell, "displayhook", None)
     state = {
         "count": getattr(shell, "execution_count", 1),
         "inputs": {name: getattr(history, name, "") for name in ("_i", "_ii", "_iii", "_i00")},
-        "raw": list(getattr(history, "input_hist_raw", [])),
         # The values are names like others.
         "outputs": [
             name for name in UNDERSCORES if getattr(display, name, None) is namespace.get(name)
         ],
     }
-    return json.dumps(state)
+    return json.dumps(state), getattr(history, "input_hist_raw", [])
 
 
-def write_shell(text: str) -> None:
+def write_shell(saved: Any) -> None:
     """In and Out are names like others; the shell must go on with the same objects."""
-    state, shell, namespace = json.loads(text), live.shell(), live.namespace()
+    shell, namespace = live.shell(), live.namespace()
+    text, raw = (saved, None) if isinstance(saved, str) else saved
+    state = json.loads(text)
     if hasattr(shell, "execution_count"):
         shell.execution_count = state["count"]
     history = getattr(shell, "history_manager", None)
@@ -179,7 +183,7 @@ def write_shell(text: str) -> None:
                 setattr(history, attribute, namespace[name])
         if isinstance(namespace.get("_dh"), list):
             history.dir_hist = namespace["_dh"]
-        history.input_hist_raw = state["raw"]
+        history.input_hist_raw = state["raw"] if raw is None else raw  # older states have it there
         for name, value in state["inputs"].items():
             setattr(history, name, value)
     if hasattr(shell, "displayhook"):

@@ -5,6 +5,8 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Protocol
 
+APART = 64 * 1024  # bytes from which a buffer has chunks of its own
+
 
 class Preempted(BaseException):
     """Raised by a sink: give way now.  No `except Exception` of a user's __reduce__ stops it."""

@@ -105,7 +105,7 @@ class Writer:
 
     def _shrink(self, namespace: dict[str, Any], collector: Collector, dumped: Dumped) -> None:
         sizes = [(bytes_of(entry, collector.buffers), entry.name) for entry in dumped.entries]
-        limit = self._size_max - dumped.process.size
+        limit = self._size_max - bytes_of(dumped.process, collector.buffers)
         for size, name in heaviest(sizes, limit):
             why = f"too large: a snapshot holds {self._size_max} bytes"
             self.omissions.keep_back(name, namespace[name], why, size)
@@ -153,7 +153,9 @@ class Writer:
         table = Generation()
         marks = collector.marks(dumped.entries)
         for entry, mark in zip(dumped.entries, marks, strict=True):
-            table.add(entry.name, mark, entry.memo, comparison.hash_of(entry.name, mark))
+            history = is_history(entry.name)  # changes with each cell, and no list has it
+            value_hash = mark.raw if history else comparison.hash_of(entry.name, mark)
+            table.add(entry.name, mark, entry.memo, value_hash)
         table.seal()
         return table
 

@@ -17,6 +17,7 @@ NAMED: dict[str, Reducer] = {}  # "module.Class", that class only
 FAMILIES: dict[str, Reducer] = {}  # "module.Class" and what is derived from it
 FAMILIES_MODULES = (
     "anchors",
+    "growing",
     "buffers",
     "plain",
     "functions",
