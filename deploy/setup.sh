@@ -2,17 +2,41 @@
 # Sets up what `make run` (argument: run), `make test` (test) or `make bench` (bench)
 # needs and does not find: Debian packages, then Python environments and npm packages.  Safe to repeat; does
 # nothing, quickly, when all is there.  Needs root or sudo only if a package is missing.
+# VIVARIUM_SETUP_PYTHON: the interpreter that environments are made with.
+# VIVARIUM_SETUP_PYPI=0: Debian's Python packages, without asking PyPI.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:?usage: deploy/setup.sh run|demo|test|bench|uml}
 python=${VIVARIUM_SETUP_PYTHON:-/usr/bin/python3} # Debian's own
 
+making='' # the directory that is half made
+policy='' # Debian's file against starting services, if made here
+
 say() { printf 'set-up: %s\n' "$*" >&2; }
+
+# A trap, as pip and apt catch an interrupt and end with 1, like after any other failure.
+interrupted() { # STATUS
+	trap '' INT TERM HUP
+	say "interrupted"
+	exit "$1"
+}
+
+clean_up() {
+	[ -z "$making" ] || rm -rf "$making"
+	[ -z "$policy" ] || as_root rm -f "$policy"
+}
+
+alone_in_clone() {
+	exec 9>>.setup.lock
+	flock -n 9 && return 0
+	say "another set-up is at work in this clone: waiting for it"
+	flock 9
+}
 
 as_root() {
 	if [ "$(id -u)" = 0 ]; then
-		"$@"
+		"$@" 9>&-
 	elif command -v sudo >/dev/null; then
 		sudo "$@"
 	else
@@ -48,14 +72,15 @@ ensure_packages() {
 # Packages with a service (squid) are wanted for their programs, which tests start by
 # themselves: Debian's way to forbid the start, now and at the next boot.
 without_services() { # COMMAND...
-	local policy=/usr/sbin/policy-rc.d made='' status=0
-	if [ ! -e $policy ]; then
+	local status=0
+	if [ ! -e /usr/sbin/policy-rc.d ]; then
+		policy=/usr/sbin/policy-rc.d
 		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
 		as_root chmod 755 $policy
-		made=1
 	fi
 	"$@" || status=$?
-	[ -z "$made" ] || as_root rm -f $policy
+	[ -z "$policy" ] || as_root rm -f "$policy"
+	policy=''
 	case " $* " in
 	*" squid "*) [ ! -d /run/systemd/system ] || as_root systemctl disable -q squid ;;
 	esac
@@ -63,36 +88,75 @@ without_services() { # COMMAND...
 }
 
 pip_environment() { # DIRECTORY LOCK-FILE
-	rm -rf "$1"
-	"$python" -m venv "$1"
-	"$1/bin/python" -m pip install -q --disable-pip-version-check --retries 2 \
-		--timeout 20 --require-hashes --only-binary :all: -r "$2" >&2
+	rm -rf "$1" && "$python" -m venv "$1" &&
+		"$1/bin/python" -m pip install -q --disable-pip-version-check --retries 2 \
+			--timeout 20 --require-hashes --only-binary :all: -r "$2" >&2
 }
 
 uv_environment() { # the same, faster, where .venv-dev is there
-	rm -rf "$1"
-	"$python" -m venv "$1"
-	.venv-dev/bin/uv pip sync -q --python "$1/bin/python" --require-hashes "$2" >&2
+	rm -rf "$1" && "$python" -m venv "$1" &&
+		.venv-dev/bin/uv pip sync -q --python "$1/bin/python" --require-hashes "$2" >&2
 }
 
-# ensure_environment DIRECTORY LOCK-FILE PURPOSE-OF-DEBIAN-FALLBACK
-# The stamp holds the lock's hash and where the packages came from; an environment
-# built from Debian's packages is tried again from PyPI when the lock changes.
-ensure_environment() {
-	local dir=$1 lock=$2 fallback=$3 want
-	want=$(sha256sum <"$lock" | cut -d' ' -f1)
-	[ "$(cut -d' ' -f1 "$dir/.stamp" 2>/dev/null)" = "$want" ] && return 0
-	say "making $dir from $lock (about a minute)"
-	if pip_environment "$dir" "$lock"; then
-		echo "$want pypi" >"$dir/.stamp"
+# Whether the index answers that pip is set to, asked as pip asks: through the user's proxy,
+# with his settings, for the first package of the lock that every machine needs.
+index_is_silent() { # DIRECTORY LOCK-FILE
+	"$1/bin/python" -m pip --version >/dev/null 2>&1 || return 1 # not even pip is there
+	! "$1/bin/python" -m pip index versions --disable-pip-version-check --no-cache-dir \
+		--retries 1 --timeout 20 "$(sed -n '/;/d; s/==.*//p' "$2" | head -n 1)" >/dev/null 2>&1
+}
+
+was_made() { # DIRECTORY HASH SOURCE
+	echo "$2 $3" >"$1/.stamp"
+	making=''
+}
+
+# from_pypi DIRECTORY LOCK-FILE HASH.  False: PyPI does not answer.  Ends set-up if that is
+# not what failed, as another source of packages would hide it.
+from_pypi() {
+	[ "${VIVARIUM_SETUP_PYPI:-1}" != 0 ] || return 1
+	say "making $1 from $2 (about a minute)"
+	making=$1
+	if pip_environment "$1" "$2"; then
+		was_made "$1" "$3" pypi
 		return 0
 	fi
-	say "PyPI cannot be reached (or refused $lock): using Debian's Python packages."
-	say "To try PyPI again later: rm -r $dir"
-	ensure_packages "$fallback"
-	rm -rf "$dir"
-	"$python" -m venv --system-site-packages "$dir"
-	echo "$want debian" >"$dir/.stamp"
+	if ! index_is_silent "$1" "$2"; then
+		say "$1 could not be made; the lines above say why.  Mend that (a full disk? an index"
+		say "without these versions?) and try again, or take Debian's Python packages:"
+		say "VIVARIUM_SETUP_PYPI=0 make $purpose"
+		exit 1
+	fi
+	say "PyPI cannot be reached."
+	return 1
+}
+
+from_debian() { # DIRECTORY HASH PURPOSE
+	say "making $1 with Debian's Python packages"
+	ensure_packages "$3"
+	making=$1
+	rm -rf "$1"
+	"$python" -m venv --system-site-packages "$1"
+	was_made "$1" "$2" debian
+}
+
+# ensure_environment DIRECTORY LOCK-FILE [PURPOSE-OF-DEBIAN-FALLBACK]
+# The stamp holds the lock's hash and where the packages came from; an environment
+# built from Debian's packages is tried again from PyPI when the lock changes.
+# False: it has to be from PyPI, and cannot.
+ensure_environment() {
+	local dir=$1 lock=$2 fallback=${3-} want had source
+	want=$(sha256sum <"$lock" | cut -d' ' -f1)
+	read -r had source 2>/dev/null <"$dir/.stamp" || had=''
+	if [ "$had" != "$want" ]; then
+		from_pypi "$dir" "$lock" "$want" && return 0
+		[ -n "$fallback" ] || return 1
+		from_debian "$dir" "$want" "$fallback"
+	elif [ "$source" = pypi ]; then
+		return 0
+	fi
+	say "$dir has Debian's Python packages; to try PyPI again: rm -r $dir"
+	[ -n "$fallback" ]
 }
 
 # Matplotlib's list of fonts for both interpreters that kernels are run with here, made anew
@@ -103,6 +167,7 @@ ensure_fontlists() {
 		sort | sha256sum)
 	[ "$(cat $room/.stamp 2>/dev/null)" != "$want" ] || return 0
 	say "making matplotlib's list of fonts"
+	making=$room
 	rm -rf $room
 	mkdir $room
 	for interpreter in "$PWD/.venv/bin/python" "$python"; do
@@ -110,6 +175,7 @@ ensure_fontlists() {
 		(cd pyside && "$interpreter" -m vivarium_charts.fontlist)
 	done
 	echo "$want" >$room/.stamp
+	making=''
 }
 
 # optional_environment MAKER DIRECTORY LOCK-FILE WORDS: one that only tests or the bench
@@ -119,11 +185,12 @@ optional_environment() {
 	want=$(sha256sum <"$lock" | cut -d' ' -f1)
 	[ "$(cut -d' ' -f1 "$dir/.stamp" 2>/dev/null)" != "$want" ] || return 0
 	say "making $dir from $lock (about a minute)"
+	making=$dir
 	if "$1" "$dir" "$lock"; then
-		echo "$want pypi" >"$dir/.stamp"
+		was_made "$dir" "$want" pypi
 		return 0
 	fi
-	say "PyPI cannot be reached: $4"
+	say "$dir could not be made: $4"
 	rm -rf "$dir"
 	return 1
 }
@@ -134,14 +201,16 @@ npm_packages() {
 	want=$(sha256sum <"$room/package-lock.json" | cut -d' ' -f1)
 	[ "$(cat "$room/node_modules/.stamp" 2>/dev/null)" != "$want" ] || return 0
 	say "installing npm packages in $room (about a minute)"
+	making=$room/node_modules
 	# The machine's own certificates count, as for pip.  npm's own retries take minutes.
 	if NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt} \
 		.venv-clients/bin/npm ci --prefix "$room" --ignore-scripts --no-fund --no-audit \
 		--loglevel error --fetch-retries 1 --fetch-timeout 20000 >&2; then
 		echo "$want" >"$room/node_modules/.stamp"
+		making=''
 		return 0
 	fi
-	say "npm's registry cannot be reached: $2"
+	say "npm could not install them: $2"
 	rm -rf "$room/node_modules"
 	return 1
 }
@@ -170,6 +239,12 @@ ensure_plots() {
 		"tests of plotly, altair, bokeh and polars will skip" || true
 }
 
+trap clean_up EXIT
+trap 'interrupted 130' INT
+trap 'interrupted 143' TERM
+trap 'interrupted 129' HUP
+alone_in_clone
+
 case $purpose in
 run)
 	ensure_packages build run
@@ -178,8 +253,11 @@ run)
 	;;
 demo)
 	ensure_packages build run
+	ensure_environment .venv-dev requirements-dev.txt || {
+		say "the demo needs the official MCP client for Python, which only PyPI has"
+		exit 1
+	}
 	ensure_environment .venv requirements.txt python
-	ensure_environment .venv-dev requirements-dev.txt dev
 	ensure_fontlists
 	;;
 test)
@@ -201,7 +279,7 @@ bench)
 	;;
 uml) ensure_packages uml ;;
 *)
-	say "unknown purpose '$purpose': use run, test or bench"
+	say "unknown purpose '$purpose': use run, demo, test, bench or uml"
 	exit 2
 	;;
 esac
