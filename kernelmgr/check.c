@@ -215,7 +215,7 @@ static int report_use(const char *state_dir)
 
 	if (!state_is_locked(state_dir, owner))
 		return 0;
-	snprintf(line, sizeof line, "in use by pid %s, a Vivarium", owner);
+	snprintf(line, sizeof line, "in use by a Vivarium, pid %s", owner);
 	return report(false, "work directory", line);
 }
 

@@ -412,8 +412,10 @@ void config_help(FILE *to)
 		fprintf(to, "\n      %s\n      Default: %s\n", opt->help,
 			shown_default(opt));
 	}
-	fprintf(to, "\nExit status: 0 stopped by a signal, 1 could not start, 2 bad "
-		    "setting.\n");
+	fprintf(to,
+		"\nExit status: 0 stopped by a signal (143 or 130 by a second one) or, "
+		"with\n--stdio, by the end of its input, 1 could not start, 2 bad "
+		"setting.\n");
 }
 
 void config_help_markdown(FILE *to)

@@ -68,7 +68,7 @@ int house_open_state(struct daemon *self, struct err *err)
 		return config_blame(config, "state-dir", err);
 	if (state_own(self->own_dir, self->state_dir, err) < 0)
 		return -1;
-	return state_lock(self->state_dir, &self->state_lock, err);
+	return state_lock(self->state_dir, self->is_stdio, &self->state_lock, err);
 }
 
 static int open_directories(struct daemon *self, struct err *err)

@@ -136,7 +136,7 @@ bool state_is_locked(const char *state_dir, char owner[STATE_OWNER_SIZE])
 	return true;
 }
 
-int state_lock(const char *state_dir, int *lock, struct err *err)
+int state_lock(const char *state_dir, bool for_client, int *lock, struct err *err)
 {
 	char path[PATH_MAX + 8], owner[STATE_OWNER_SIZE];
 
@@ -148,11 +148,12 @@ int state_lock(const char *state_dir, int *lock, struct err *err)
 		read_owner(*lock, owner);
 		return err_set(
 		    err, ERR_BUSY,
-		    "another Vivarium (pid %s) uses this work directory; stop "
-		    "it or choose another with --workdir",
-		    owner);
+		    "another Vivarium (pid %s) has the state directory %.80s; "
+		    "stop it, or choose another --workdir (and --state-dir, if set)",
+		    owner, state_dir);
 	}
-	int len = snprintf(owner, sizeof owner, "%d", (int)getpid());
+	int len = snprintf(owner, sizeof owner, "%d%s", (int)getpid(),
+			   for_client ? ", started by a client with --stdio" : "");
 	if (ftruncate(*lock, 0) < 0 || write(*lock, owner, (size_t)len) != len)
 		return err_set(err, ERR_SYSTEM, "write %.150s", path);
 	return 0;

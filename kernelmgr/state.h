@@ -13,7 +13,7 @@
 
 #include "wire/err.h"
 
-enum { STATE_OWNER_SIZE = 16 }; /* of a process id as text */
+enum { STATE_OWNER_SIZE = 64 }; /* "123", "123, started by ..." */
 
 /* Where the state directory is: configured, or "" for $XDG_STATE_HOME (else
  * ~/.local/state)/vivarium/<hash of workdir's real path>. */
@@ -28,9 +28,13 @@ int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
  * here they cannot even look at. */
 int state_own(char out[PATH_MAX], const char *state_dir, struct err *err) must_check;
 /* Makes this daemon the only one that uses the state, as long as *lock stays open: two
- * would each have a kernel for the same workspace.  ERR_BUSY: there is another. */
-int state_lock(const char *state_dir, int *lock, struct err *err) must_check;
-/* True while a daemon holds that lock; then owner gets its process id. */
+ * would each have a kernel for the same workspace.  for_client: a client started it,
+ * with
+ * --stdio.  ERR_BUSY: there is another; what to do about it comes after a semicolon. */
+int state_lock(const char *state_dir, bool for_client, int *lock,
+	       struct err *err) must_check;
+/* True while a daemon holds that lock; then owner gets its process id, and who started
+ * it if that was a client. */
 bool state_is_locked(const char *state_dir, char owner[STATE_OWNER_SIZE]);
 /* Reads the secret called name, or makes it: size random bytes in a file of mode 0600
  * that is renamed into place whole. */

@@ -133,7 +133,8 @@ static int find_workspaces(struct stdio *self, struct err *err)
 	if (relay_create(&self->relay, self->loop, self->host.own_dir, self->user,
 			 &owner, &ignored) < 0)
 		return -1;
-	log_info(subject, "%s: handing on to it", err->msg);
+	log_info(subject, "%.*s: handing on to it", (int)strcspn(err->msg, ";"),
+		 err->msg);
 	return 0;
 }
 
