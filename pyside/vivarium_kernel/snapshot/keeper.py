@@ -8,6 +8,7 @@ times, or that is five seconds late, is finished before the next request is read
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -215,7 +216,7 @@ class Keeper:
             "generation": saved.generation,
             "saved": not self._pending and not self._error,
             "bytes": saved.bytes,
-            "lost": [lost_row(row) for row in lost[:LOST_MAX]],
+            "lost": lost_rows(lost)[:LOST_MAX],
             "over": [{"name": left.name, "bytes": left.bytes} for left in over],
         }
         if self._error or self._refused:
@@ -224,5 +225,10 @@ class Keeper:
         return report
 
 
-def lost_row(lost: Lost | LeftOut) -> dict[str, str]:
-    return {"name": lost.name, "what": lost.what, "why": lost.why}
+def lost_rows(lost: list[Lost | LeftOut]) -> list[dict[str, str]]:
+    """A hundred threads in one list are one row, or they would hide every other name."""
+    counts = Counter((row.name, row.what, row.why) for row in lost)
+    return [
+        {"name": name, "what": what if count == 1 else f"{count} of {what}", "why": why}
+        for (name, what, why), count in counts.items()
+    ]
