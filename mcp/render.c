@@ -171,10 +171,12 @@ static void add_picture_words(struct buf *text, const struct outcome *outcome,
 		buf_printf(&words, " is not shown: %s.\n", why);
 	}
 	if (outcome->pictures_left_out)
-		buf_printf(&words,
-			   "%zu more picture%s not shown (VIVARIUM_MAX_IMAGES).\n",
-			   outcome->pictures_left_out,
-			   outcome->pictures_left_out == 1 ? " is" : "s are");
+		buf_printf(
+		    &words, "%zu %spicture%s not shown (VIVARIUM_MAX_IMAGES)%s.\n",
+		    outcome->pictures_left_out, outcome->picture_count ? "more " : "",
+		    outcome->pictures_left_out == 1 ? " is" : "s are",
+		    outcome->picture_count ? ""
+					   : "; to keep pictures, save them as files");
 	add_section(text, "", &words);
 }
 
