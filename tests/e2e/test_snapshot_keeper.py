@@ -265,6 +265,13 @@ def test_many_losses_of_one_kind_do_not_hide_another_name(world: World) -> None:
     ok(kernel.run("stop.set()"))
 
 
+def test_losses_without_a_row_are_counted(world: World) -> None:
+    world.start()
+    world.run("import socket\nfor n in range(60): globals()[f's{n}'] = socket.socket()")
+    report = snapshot(ok(world.kernel.run("pass")))
+    assert (len(report["lost"]), report["more_lost"]) == (50, 10)
+
+
 def test_the_last_save_is_made_when_the_kernel_leaves(world: World) -> None:
     kernel = world.start()
     ok(kernel.run(BIG))

@@ -212,11 +212,13 @@ class Keeper:
         lost: list[Lost | LeftOut] = [*saved.lost, *(r for r in saved.left_out if r not in over)]
         namespace = self._shell.user_ns  # what is a placeholder already cannot be lost again
         lost = [row for row in lost if type(namespace.get(row.name)) is not Tombstone]
+        rows = lost_rows(lost)
         report: dict[str, Any] = {
             "generation": saved.generation,
             "saved": not self._pending and not self._error,
             "bytes": saved.bytes,
-            "lost": lost_rows(lost)[:LOST_MAX],
+            "lost": rows[:LOST_MAX],
+            "more_lost": len(rows[LOST_MAX:]),
             "over": [{"name": left.name, "bytes": left.bytes} for left in over],
         }
         if self._error or self._refused:
