@@ -181,6 +181,7 @@ static int report_address(const struct config *config)
 	struct err err;
 
 	if (config_check_exposure(config, &err) < 0 ||
+	    config_check_hosts(config, &err) < 0 ||
 	    address_try(config->host, (int)config->port, &err) < 0)
 		return report(false, "address", err.msg);
 	snprintf(line, sizeof line, "%s port %d", config->host, (int)config->port);
