@@ -372,6 +372,7 @@ def test_without_states_the_tools_say_so(start: type_of_start) -> None:
         result = client.call(name, **arguments)
         assert result.is_error
         assert "VIVARIUM_DURABILITY=off" in result.text
+        assert "Correct the argument" not in result.text
 
 
 def test_stateless_calls(start: type_of_start) -> None:
@@ -479,6 +480,17 @@ def test_the_store_helper_rests_with_its_kernel(start: type_of_start) -> None:
     pid = store_pid(daemon)
     wait_until(lambda: not is_alive(pid), 10)
     assert client.run("x").data["result"] == "1"
+
+
+def test_temporary_files_are_named_before_they_go(start: type_of_start) -> None:
+    client = start(env={"VIVARIUM_DURABILITY": "always"}).client()
+    code = "import os, tempfile; place = tempfile.gettempdir()\n"
+    code += "x = open(place + '/plan.csv', 'w'); y = tempfile.TemporaryFile()"
+    line = client.run(code).footer_line("lost if the kernel restarts: ")
+    assert "/tmp (plan.csv: files there go with the kernel" in line
+    assert "x (_io.BufferedWriter: its directory goes with the kernel" in line
+    client.run("x.close(); os.unlink(x.name); del x; y.close()")
+    assert "lost if" not in client.run("open('kept', 'w').close()").footer
 
 
 def test_too_large_values_are_left_out_and_named(start: type_of_start) -> None:

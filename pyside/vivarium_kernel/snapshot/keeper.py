@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .. import fleeting
 from ..cells import Cells
 from ..connection import Reports, SnapshotLaunch
 from .chunks import Spool
@@ -212,7 +213,7 @@ class Keeper:
         lost: list[Lost | LeftOut] = [*saved.lost, *(r for r in saved.left_out if r not in over)]
         namespace = self._shell.user_ns  # what is a placeholder already cannot be lost again
         lost = [row for row in lost if type(namespace.get(row.name)) is not Tombstone]
-        rows = lost_rows(lost)
+        rows = [*lost_rows(lost), *fleeting_rows()]
         report: dict[str, Any] = {
             "generation": saved.generation,
             "saved": not self._pending and not self._error,
@@ -234,3 +235,9 @@ def lost_rows(lost: list[Lost | LeftOut]) -> list[dict[str, str]]:
         {"name": name, "what": what if count == 1 else f"{count} of {what}", "why": why}
         for (name, what, why), count in counts.items()
     ]
+
+
+def fleeting_rows() -> list[dict[str, str]]:
+    files = fleeting.files()
+    why = "files there go with the kernel; those of the workspace stay"
+    return [{"name": fleeting.DIRECTORY, "what": ", ".join(files), "why": why}] if files else []

@@ -9,6 +9,7 @@ import sys
 import weakref
 from typing import Any
 
+from ... import fleeting
 from . import Unkeepable, exactly, family, named
 
 STANDARD = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
@@ -44,6 +45,8 @@ def reduce_binary(pickler: Any, file: Any) -> Any:
     if file.closed:
         return closed_file, (type(file), name, mode)
     path = path_of(file, name)
+    if fleeting.holds(path):
+        raise Unkeepable("its directory goes with the kernel; files of the workspace stay")
     if file.writable():
         file.flush()
     position = file.tell() if file.seekable() else None
