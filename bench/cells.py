@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A cell through the daemon against the same cell by raw ZeroMQ."""
+"""A cell through the daemon against the same cell by raw ZeroMQ, and in a kernel that had many."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from peers import PYTHON, Connection, percentile
 from table import Section
 
 WARM_UP, ROUNDS = 100, 1000
+MANY, ROUNDS_AFTER = 5000, 500
 CODE = "pass"
 
 
@@ -128,4 +129,36 @@ def tell(times: dict[str, list[float]]) -> Section:
         " second figure is compared with the first; the third has the saving in it."
     )
     section.goal("at most 1 ms more at the median", more <= 1)
+    return section
+
+
+def measure_after_many(young: Daemon, old: Daemon) -> Section:
+    connections = {"young": Connection(young.port), "old": Connection(old.port)}
+    times: dict[str, list[float]] = {name: [] for name in connections}
+    for connection in connections.values():
+        connection.initialize()
+    requests = {name: connection.cell(CODE) for name, connection in connections.items()}
+    for _ in range(MANY):
+        connections["old"].exchange(requests["old"])
+    for _ in range(WARM_UP):
+        connections["young"].exchange(requests["young"])
+    for _ in range(ROUNDS_AFTER):
+        for name, request in requests.items():
+            start = time.perf_counter()
+            connections[name].exchange(request)
+            times[name].append((time.perf_counter() - start) * 1e3)
+    for connection in connections.values():
+        connection.close()
+    section = Section("A cell `pass` in a kernel that had many", ["", "median", "p95"])
+    words = {"young": f"after {WARM_UP} cells", "old": f"after {MANY:,} cells"}
+    for name, label in words.items():
+        median = statistics.median(times[name])
+        section.row(label, f"{median:.2f} ms", f"{percentile(times[name], 0.95):.2f} ms")
+    ratio = statistics.median(times["old"]) / statistics.median(times["young"])
+    section.row("ratio", f"{ratio:.2f}", "")
+    section.notes.append(
+        f"{ROUNDS_AFTER} of each in turn, in two daemons; each cell's state is saved before its"
+        " answer. The inputs of all cells are in it."
+    )
+    section.goal("at most a tenth more", ratio <= 1.1)
     return section

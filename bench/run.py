@@ -79,12 +79,17 @@ def sdk_version() -> str:
     return str(json.loads(package.read_text())["version"]) if package.exists() else "(not there)"
 
 
-def run_cells(program: Path, place: Path) -> list[Section]:
+def run_cells(program: Path, place: Path) -> Iterator[Section]:
     with (
         daemon(place / "cells", program) as ours,
         daemon(place / "unsaved", program, VIVARIUM_DURABILITY="off") as unsaved,
     ):
-        return [cells.measure(ours, unsaved, place / "raw")]
+        yield cells.measure(ours, unsaved, place / "raw")
+    with (
+        daemon(place / "young", program) as young,
+        daemon(place / "old", program) as old,
+    ):
+        yield cells.measure_after_many(young, old)
 
 
 def run_results(program: Path, place: Path) -> list[Section]:

@@ -4,179 +4,15 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "kernelmgr/config_impl.h"
 #include "kernelmgr/number.h"
 #include "wire/log.h"
 #include "wire/mem.h"
 #include "wire/words.h"
-
-enum opt_type {
-	OPT_INT,
-	OPT_DECIMAL, /* stored in thousandths */
-	OPT_BYTES,   /* "512M", "4G", "1048576"; the last of the numbers */
-	OPT_TEXT,
-	OPT_SWITCH,
-	OPT_CHOICE
-};
-
-struct opt {
-	const char
-	    *name; /* as a flag; the variable is VIVARIUM_ and this in capitals */
-	enum opt_type type;
-	size_t at;           /* offset in struct config */
-	int64_t min, max;    /* of a number as stored; of the bytes of a text */
-	int64_t least;       /* of a number that is not 0 */
-	bool automatic;      /* a number that may be "auto" */
-	const char *choices; /* of OPT_CHOICE: separated by '|', stored as index */
-	const char *fallback;
-	const char *shown; /* the default in the help where fallback is "" */
-	bool secret;       /* not printed */
-	bool header;       /* the name of an HTTP header */
-	bool bare;         /* the flag alone says 1 */
-	const char *help;
-};
-
-#define AT(member) offsetof(struct config, member)
-#define TEXT(member) AT(member), .max = sizeof(((struct config *)0)->member) - 1
-/* The master copy: every setting, in the order of the help. */
-static const struct opt options[] = {
-    {"host", OPT_TEXT, TEXT(host), .min = 1, .fallback = "127.0.0.1",
-     .help = "Address to listen on."},
-    {"port", OPT_INT, AT(port), 0, 65535, .fallback = "8000",
-     .help = "TCP port; 0 picks a free one."},
-    {"workdir", OPT_TEXT, TEXT(workdir), .min = 1, .fallback = "./workspace",
-     .help = "Work directory: the files that the code sees. Made if missing."},
-    {"state-dir", OPT_TEXT, TEXT(state_dir), .fallback = "",
-     .shown = "$XDG_STATE_HOME/vivarium/<hash of the work directory>",
-     .help = "Where Vivarium keeps its own state; never inside the work directory."},
-    {"python", OPT_TEXT, TEXT(python), .fallback = "",
-     .shown = ".venv beside the program, else /usr/bin/python3",
-     .help = "The kernels' Python interpreter; it needs ipykernel."},
-    {"max-timeout", OPT_INT, AT(max_timeout_s), 1, 86400, .fallback = "300",
-     .help = "Seconds that a call may ask for in timeout_seconds; more is clamped."},
-    {"output-limit", OPT_INT, AT(output_limit), 1200, 100000000, .fallback = "20000",
-     .help = "Characters kept of each of stdout and stderr: the first 1000 and the "
-	     "tail."},
-    {"result-limit", OPT_BYTES, AT(result_limit), 262144, 16777216,
-     .fallback = "4194304",
-     .help = "Bytes of one whole answer; its text is at most three quarters; pictures "
-	     "shrink first."},
-    {"max-images", OPT_INT, AT(max_images), 0, 32, .fallback = "4",
-     .help = "Pictures returned by one call; 0 for models that cannot see."},
-    {"max-image-side", OPT_INT, AT(max_image_side), 16, 8192, .fallback = "1280",
-     .help = "Pixels of a returned picture's longer side; files stay full size."},
-    {"structure", OPT_CHOICE, AT(structure), .choices = "auto|always|never",
-     .fallback = "auto",
-     .help = "Whether results are given as one object (structuredContent), too: but "
-	     "for clients that show a model nothing else then; always; never."},
-    {"state-summary", OPT_SWITCH, AT(state_summary), 0, 1, .fallback = "1",
-     .help = "End each result with the --- state --- footer."},
-    {"persist-namespace", OPT_SWITCH, AT(persist), 0, 1, .fallback = "1",
-     .help = "0: every call starts in a fresh kernel, and nothing is saved."},
-    {"durability", OPT_CHOICE, AT(durability), .choices = "idle|always|off",
-     .fallback = "idle",
-     .help = "When the namespace is saved: before the answer if that is quick, else "
-	     "when the kernel is idle; always before the answer; never."},
-    {"verify", OPT_CHOICE, AT(verify), .choices = "idle|always|off", .fallback = "idle",
-     .help = "When a spare kernel tries the newest saved state: while nothing runs and "
-	     "the machine is idle; however busy it is; never."},
-    {"namespace-max-bytes", OPT_BYTES, AT(namespace_max), 0, 1LL << 50, .fallback = "0",
-     .help = "Bytes of a saved namespace; the largest values are left out first. 0: 4 "
-	     "GiB or a quarter of the free disk, whichever is less."},
-    {"snapshot-keep", OPT_INT, AT(snapshot_keep), 1, 1000, .fallback = "20",
-     .help = "Saved states kept in a workspace, for undo."},
-    {"snapshot-max-bytes", OPT_BYTES, AT(snapshot_max), 0, 1LL << 50, .fallback = "0",
-     .help = "Bytes of all saved states of a workspace; older ones go first. 0: twice "
-	     "VIVARIUM_NAMESPACE_MAX_BYTES."},
-    {"tools", OPT_TEXT, TEXT(tools), .fallback = CONFIG_TOOLS,
-     .help = "Tools offered, separated by commas; there are also restore, history, "
-	     "diff and branch. +restore,+diff: the default and these."},
-    {"walls", OPT_CHOICE, AT(walls),
-     .choices = "auto|off|require:N|require:U|require:L", .fallback = "auto",
-     .help = "What keeps kernels apart: the best that this machine allows; nothing; or "
-	     "start only with that tier (N is the best)."},
-    {"network", OPT_CHOICE, AT(network), .choices = "auto|none|proxy|host",
-     .fallback = "auto",
-     .help = "What kernels may reach: nothing; the proxy in http_proxy; all that this "
-	     "machine reaches. auto is proxy when http_proxy is set, else host."},
-    {"read-dirs", OPT_TEXT, TEXT(read_dirs), .fallback = "", .shown = "(none)",
-     .help = "Directories that all kernels may read besides the system and the "
-	     "interpreter; separated by colons."},
-    {"kernel-memory", OPT_BYTES, AT(kernel_memory), 0, 1LL << 50, .least = 128 << 20,
-     .automatic = true, .fallback = "auto",
-     .help = "Bytes of memory that a kernel with all that it starts may use; 0: no "
-	     "limit. auto: 4 GiB or half of the machine's, whichever is less."},
-    {"kernel-pids", OPT_INT, AT(kernel_pids), 0, 1 << 20, .least = 32,
-     .fallback = "256", .help = "Processes and threads of a kernel; 0: no limit."},
-    {"kernel-cpus", OPT_DECIMAL, AT(kernel_cpus), 0, 1024 * NUMBER_UNIT, .least = 10,
-     .fallback = "0",
-     .help = "Processors that a kernel may use at once, such as 1.5; 0: all. Busy "
-	     "kernels get equal shares in any case."},
-    {"workspace-quota", OPT_BYTES, AT(quota), 0, 1LL << 50, .least = 1 << 20,
-     .fallback = "0",
-     .help = "Bytes that the files of a workspace and of its home may take; 0: no "
-	     "limit. A cell that writes more is interrupted."},
-    {"queue-limit", OPT_INT, AT(queue_limit), 1, 10000, .fallback = "100",
-     .help = "Calls that may wait in one workspace."},
-    {"soft-deadline", OPT_INT, AT(soft_deadline_s), 0, 86400, .fallback = "50",
-     .help =
-	 "Seconds after which a call that still runs answers with its output so "
-	 "far and an id for the tool wait; below the client's own patience. 0 never."},
-    {"replay-keep", OPT_INT, AT(replay_keep_s), 1, 86400, .fallback = "600",
-     .help = "Seconds that answers are kept for who lost the connection, or has yet to "
-	     "wait for them."},
-    {"replay-max-bytes", OPT_BYTES, AT(replay_max), 1 << 20, 1LL << 40,
-     .fallback = "67108864",
-     .help = "Bytes of such answers kept in all; who has most loses his oldest first."},
-    {"idle-timeout", OPT_INT, AT(idle_timeout_s), 0, 31536000, .fallback = "3600",
-     .help = "Stop a kernel after this many seconds without a call; 0 never."},
-    {"max-kernels", OPT_INT, AT(max_kernels), 1, 1024, .fallback = "64",
-     .help = "Kernels alive at once."},
-    {"user-header", OPT_TEXT, TEXT(user_header), .fallback = "", .shown = "(none)",
-     .header = true,
-     .help = "HTTP header that names the user, such as X-User-ID; each gets a "
-	     "workspace, users/NAME below the work directory."},
-    {"user", OPT_TEXT, TEXT(user), .fallback = "", .shown = "(none)",
-     .help = "Whose workspace --stdio serves, users/NAME; none: the one of all."},
-    {"proxy-secret", OPT_TEXT, TEXT(proxy_secret), .fallback = "", .shown = "(none)",
-     .secret = true,
-     .help = "The user header counts only beside X-Vivarium-Proxy-Secret with this "
-	     "value of at least 16 characters."},
-    {"token", OPT_TEXT, TEXT(token), .fallback = "", .shown = "(none)", .secret = true,
-     .help = "The one token that all clients send, as Authorization: Bearer TOKEN; at "
-	     "least 16 characters. Give it as a variable: others on this machine can "
-	     "see flags."},
-    {"tokens-file", OPT_TEXT, TEXT(tokens_file), .fallback = "", .shown = "(none)",
-     .help = "A file with a line NAME HASH for each token; it names the user, whatever "
-	     "the user header says. Read again when it changes."},
-    {"tls-cert", OPT_TEXT, TEXT(tls_cert), .fallback = "", .shown = "(none)",
-     .help = "PEM file with the certificate and its chain: HTTPS only. Read again "
-	     "when it changes."},
-    {"tls-key", OPT_TEXT, TEXT(tls_key), .fallback = "", .shown = "(none)",
-     .help = "PEM file with the certificate's key, without a passphrase."},
-    {"allowed-hosts", OPT_TEXT, TEXT(allowed_hosts), .fallback = "", .shown = "(none)",
-     .help = "Host and Origin names accepted besides loopback, the bound address and "
-	     "names without a dot; separated by commas."},
-    {"anonymous", OPT_SWITCH, AT(anonymous), 0, 1, .fallback = "0",
-     .help = "1 allows to listen on an address that other machines reach: whoever can "
-	     "connect can run code."},
-    {"confirm", OPT_SWITCH, AT(confirm), 0, 1, .fallback = "1",
-     .help =
-	 "Ask the user, where the client can: what input() wants, before write_file "
-	 "replaces a file that it did not write, before an undo of more than 5 "
-	 "cells."},
-    {"conformance", OPT_SWITCH, AT(conformance), 0, 1, .fallback = "0", .bare = true,
-     .help = "Offer the test_* tools, prompts and resources of MCP's conformance "
-	     "suite too; on loopback only. --conformance alone is enough."},
-    {"log-format", OPT_CHOICE, AT(log_format), .choices = "text|json",
-     .fallback = "text", .help = "Format of the log on stderr."},
-    {"log-level", OPT_CHOICE, AT(log_level), .choices = "error|warn|info|debug",
-     .fallback = "info", .help = "How much is logged."},
-};
 
 static const struct {
 	const char *flag;
@@ -200,7 +36,6 @@ enum { NAME_MAX_BYTES = 64, RANGE_MAX_BYTES = 96 };
 #define HEADER_CHARACTERS /* RFC 9110, token */                                        \
 	"!#$%&'*+-.^_`|~"                                                              \
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_Static_assert(COUNT_OF(options) <= 64, "by_flag has a bit for each");
 
 static const char *env_name(const struct opt *opt, char out[NAME_MAX_BYTES])
 {
@@ -340,10 +175,10 @@ static const struct opt *find_env(const char *name, size_t len)
 {
 	char want[NAME_MAX_BYTES];
 
-	for (size_t i = 0; i < COUNT_OF(options); i++)
-		if (strlen(env_name(&options[i], want)) == len &&
+	for (size_t i = 0; i < config_option_count; i++)
+		if (strlen(env_name(&config_options[i], want)) == len &&
 		    strncmp(want, name, len) == 0)
-			return &options[i];
+			return &config_options[i];
 	return NULL;
 }
 
@@ -368,10 +203,10 @@ static int load_env(struct config *self, char *const env[], struct err *err)
 
 static const struct opt *find_flag(const char *flag, size_t len)
 {
-	for (size_t i = 0; i < COUNT_OF(options); i++)
-		if (strlen(options[i].name) == len &&
-		    strncmp(options[i].name, flag, len) == 0)
-			return &options[i];
+	for (size_t i = 0; i < config_option_count; i++)
+		if (strlen(config_options[i].name) == len &&
+		    strncmp(config_options[i].name, flag, len) == 0)
+			return &config_options[i];
 	return NULL;
 }
 
@@ -394,7 +229,7 @@ static int load_flag(struct config *self, char *const argv[], struct err *err)
 	snprintf(shown, sizeof shown, "--%s", opt->name);
 	if (set(self, opt, shown, value ? value + 1 : bare ? "1" : argv[1], err) < 0)
 		return -1;
-	self->by_flag |= UINT64_C(1) << (opt - options);
+	self->by_flag |= UINT64_C(1) << (opt - config_options);
 	return value || bare ? 1 : 2;
 }
 
@@ -469,9 +304,9 @@ int config_load(struct config *out, enum config_verb *verb, int argc,
 {
 	*out = (struct config){0};
 	*verb = CONFIG_SERVE;
-	for (size_t i = 0; i < COUNT_OF(options); i++)
-		if (set(out, &options[i], options[i].name, options[i].fallback, err) <
-		    0)
+	for (size_t i = 0; i < config_option_count; i++)
+		if (set(out, &config_options[i], config_options[i].name,
+			config_options[i].fallback, err) < 0)
 			return -1;
 	if (load_env(out, env, err) < 0)
 		return -1;
@@ -484,7 +319,7 @@ const char *config_name(const struct config *self, const char *option)
 	const struct opt *opt = find_flag(option, strlen(option));
 
 	assert(opt);
-	if (self->by_flag & UINT64_C(1) << (opt - options))
+	if (self->by_flag & UINT64_C(1) << (opt - config_options))
 		snprintf(name, sizeof name, "--%s", option);
 	else
 		env_name(opt, name);
@@ -515,8 +350,8 @@ void config_print(const struct config *self, FILE *to)
 	struct config copy = *self; /* number_at() wants it writable */
 	char name[NAME_MAX_BYTES], choice[16], shown[32];
 
-	for (size_t i = 0; i < COUNT_OF(options); i++) {
-		const struct opt *opt = &options[i];
+	for (size_t i = 0; i < config_option_count; i++) {
+		const struct opt *opt = &config_options[i];
 		const int64_t *number = number_at(&copy, opt);
 
 		if (opt->type == OPT_TEXT)
@@ -569,8 +404,8 @@ void config_help(FILE *to)
 				verbs[i].help);
 	}
 	fprintf(to, "\nSettings, each also an environment variable (flags win):\n");
-	for (size_t i = 0; i < COUNT_OF(options); i++) {
-		const struct opt *opt = &options[i];
+	for (size_t i = 0; i < config_option_count; i++) {
+		const struct opt *opt = &config_options[i];
 
 		fprintf(to, "\n  --%s, %s%s", opt->name, env_name(opt, name),
 			shown_range(opt, range));
@@ -586,8 +421,8 @@ void config_help_markdown(FILE *to)
 	char name[NAME_MAX_BYTES], range[RANGE_MAX_BYTES + 3];
 
 	fprintf(to, "| variable | default | meaning |\n|---|---|---|\n");
-	for (size_t i = 0; i < COUNT_OF(options); i++) {
-		const struct opt *opt = &options[i];
+	for (size_t i = 0; i < config_option_count; i++) {
+		const struct opt *opt = &config_options[i];
 
 		shown_range(opt, range);
 		for (char *bar; (bar = strchr(range, '|'));)

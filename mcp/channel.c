@@ -324,10 +324,8 @@ static void take_one(struct channel *self, struct batch *batch, json_t *message)
 
 static bool has_batches(const struct channel *self, const json_t *batch)
 {
-	for (size_t i = 0; i < json_array_size(batch); i++)
-		if (era_claims(json_array_get(batch, i)))
-			return false;
-	return self->has_revision && self->revision <= MCP_2025_03_26;
+	return self->has_revision && self->revision <= MCP_2025_03_26 &&
+	       !era_claimed_in(batch);
 }
 
 static void take_batch(struct channel *self, json_t *messages)

@@ -18,6 +18,14 @@ bool era_claims(const json_t *message)
 	return claim_of(json_object_get(message, "params")) != NULL;
 }
 
+bool era_claimed_in(const json_t *batch)
+{
+	for (size_t i = 0; i < json_array_size(batch); i++)
+		if (era_claims(json_array_get(batch, i)))
+			return true;
+	return false;
+}
+
 static enum era refuse(struct era_verdict *out, int status, json_t *message)
 {
 	out->status = status;

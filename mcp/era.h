@@ -42,5 +42,7 @@ enum era era_decide(const struct rpc *rpc, const struct era_headers *headers,
 bool era_decode(struct buf *out, const char *value);
 /* True if the message claims a revision in its body. */
 bool era_claims(const json_t *message);
+/* The same of any message of a batch. */
+bool era_claimed_in(const json_t *batch);
 
 #endif

@@ -272,7 +272,7 @@ static size_t tasks_of(const struct jobs *self, const struct workspace *home)
 	size_t count = 0;
 
 	TAILQ_FOREACH(job, &self->all, link)
-	count += job->tool.input_changed && !job->over && job->home == home;
+	count += job->is_task && !job->over && job->home == home;
 	return count;
 }
 
@@ -403,17 +403,26 @@ size_t jobs_abandon(struct jobs *self, const void *arg)
 void jobs_tell_lost(struct jobs *self, const struct workspace *home, struct buf *out)
 {
 	struct job *job;
+	owned(buf_finish) struct buf tickets = {0};
+	size_t count = 0;
 
 	TAILQ_FOREACH(job, &self->all, link)
 	{
 		if (!job->lost || job->home != home)
 			continue;
+		buf_printf(&tickets, "%s%s", count++ ? ", " : "", job->ticket);
+		job->lost = false;
+	}
+	if (count == 1)
 		buf_printf(out,
 			   "The answer of an earlier call did not reach its client: "
 			   "wait(call=\"%s\") returns it.\n",
-			   job->ticket);
-		job->lost = false;
-	}
+			   buf_str(&tickets));
+	else if (count)
+		buf_printf(out,
+			   "The answers of %zu earlier calls did not reach their "
+			   "clients: wait returns each by its call, of %s.\n",
+			   count, buf_str(&tickets));
 }
 
 /* ---- by ticket ---- */

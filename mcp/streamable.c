@@ -277,30 +277,28 @@ static void take_one(struct streamable *self, struct exchange *exchange,
 		hand_on(self, exchange, messages, false, &session, "");
 }
 
-static bool claims_stateless(const json_t *batch)
+static void refuse_batch(struct exchange *exchange)
 {
-	for (size_t i = 0; i < json_array_size(batch); i++)
-		if (era_claims(json_array_get(batch, i)))
-			return true;
-	return false;
+	refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
+	       "Batches ended with revision %s; send one message per request",
+	       mcp_revision_name(MCP_2025_03_26));
 }
 
 static void take_batch(struct streamable *self, struct exchange *exchange,
 		       const json_t *batch)
 {
 	struct session session;
+	struct version version;
 	size_t count = json_array_size(batch);
 
-	if (claims_stateless(batch))
-		refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
-		       "Batches ended with revision %s; send one message per request",
-		       mcp_revision_name(MCP_2025_03_26));
-	else if (require_session(self, exchange, &session) < 0)
+	read_version(exchange, &version);
+	if (era_claimed_in(batch) ||
+	    (version.len >= 0 && mcp_revision_find(version.text) > MCP_2025_03_26))
+		refuse_batch(exchange);
+	else if (check_session(self, exchange, &version, NULL, &session) < 0)
 		return;
 	else if (session.revision > MCP_2025_03_26)
-		refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
-		       "Batches ended with revision %s; send one message per request",
-		       mcp_revision_name(MCP_2025_03_26));
+		refuse_batch(exchange);
 	else if (!count || count > BATCH_MAX)
 		refuse(exchange, NULL, 400, RPC_INVALID_REQUEST,
 		       "A batch holds 1 to %d messages, not %zu", BATCH_MAX, count);

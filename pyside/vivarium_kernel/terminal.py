@@ -7,6 +7,7 @@ ends, nothing is kept, and an interrupt has no moment in which it finds nothing 
 
 import codecs
 import math
+import os
 import signal
 import subprocess
 import termios
@@ -20,12 +21,15 @@ LEAVE_S = 0.2  # for a command to end by itself after an interrupt
 
 
 def prepare() -> None:
-    """In the child, before the command: its output is not edited, and Python's own way with
-    broken pipes is not handed on."""
+    """In the child, before the command: its output is not edited, who asks hears at once that
+    nobody types, and Python's own way with broken pipes is not handed on."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     settings = termios.tcgetattr(1)
     settings[1] &= ~termios.OPOST
     termios.tcsetattr(1, termios.TCSANOW, settings)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
 
 
 def run(shell: str, command: str) -> int:

@@ -255,6 +255,7 @@ CASE(what_is_sent_can_be_read_by_the_other_end)
 	loop_destroy(&loop);
 	zmq_close(pull);
 	zmq_ctx_term(context);
+	unlink(options.path);
 }
 
 int main(void)

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include "kernelmgr/branches.h"
+#include "kernelmgr/sweep.h"
 #include "kernelmgr/users.h"
 #include "testing.h"
 #include "wire/mem.h"
 
 static struct config config;
+static char state_dir[64];
 static struct workspace_place wide;
 static const struct walls walls = {.tier = '0'};
 static struct workspaces *workspaces;
@@ -21,9 +23,11 @@ static int set_up(void **state)
 	config.output_limit = 20000;
 	config.result_limit = 4 << 20;
 	snprintf(config.workdir, sizeof config.workdir, "/tmp/workspaces-test-XXXXXX");
-	if (!mkdtemp(config.workdir))
+	snprintf(state_dir, sizeof state_dir, "/tmp/workspaces-state-XXXXXX");
+	if (!mkdtemp(config.workdir) || !mkdtemp(state_dir))
 		return -1;
-	wide = (struct workspace_place){.config = &config, .kernels.walls = &walls};
+	wide = (struct workspace_place){
+	    .config = &config, .kernels.walls = &walls, .stores.state_dir = state_dir};
 	/* Workspaces are only opened here, so a loop is never needed ... */
 	struct err err;
 	if (loop_create(&wide.kernels.loop, 4096, &err) < 0) /* ... but for timers */
@@ -34,19 +38,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	static const char *const made[] = {"users/bob", "users/Bob", "users/@all",
-					   "users"};
-
 	(void)state;
 	workspaces_destroy(&workspaces);
 	loop_destroy(&wide.kernels.loop);
-	for (size_t i = 0; i < COUNT_OF(made); i++) {
-		char path[PATH_MAX + 16];
-
-		snprintf(path, sizeof path, "%s/%s", config.workdir, made[i]);
-		rmdir(path);
-	}
-	return rmdir(config.workdir);
+	sweep_tree(state_dir);
+	sweep_tree(config.workdir);
+	return 0;
 }
 
 static const struct claim none = {.state = CLAIM_ABSENT};

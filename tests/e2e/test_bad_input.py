@@ -464,6 +464,9 @@ def test_batches_that_are_empty_too_long_or_too_late_are_refused(shared: Daemon)
     assert len(old.post([PING] * 100).json()) == 100
     for revision in ("2025-06-18", "2025-11-25"):
         assert error_of(shared.client(revision).post([PING])) == (400, -32600)
+    for revision in ("2025-11-25", "2026-07-28"):  # the header says it, without a session
+        reply = Client(shared.port).post([PING], MCP_Protocol_Version=revision)
+        assert error_of(reply) == (400, -32600)
 
 
 # ---- HTTP ----

@@ -185,6 +185,27 @@ def test_an_answer_that_nobody_got_is_told_and_kept(daemon: Daemon) -> None:
     assert "did not reach" not in client.run("1").text
 
 
+def test_answers_that_nobody_got_are_told_in_one_line(daemon: Daemon) -> None:
+    client = daemon.client()
+    client.run("pass")
+    talk = Talk(daemon).initialize()
+    talk.ask_run("open('begun', 'w')\n" + CELL)
+    for number in range(3):
+        talk.ask_run(f"print('cell', {number})")
+    wait_until((daemon.work / "begun").exists, 20)
+    fds = daemon.fds()
+    talk.ws.sock.close()
+    wait_until(lambda: daemon.fds() < fds, 20, "the daemon has seen that it left")
+    (daemon.work / "go").touch()
+    told = client.run("1")
+    found = re.search(r"The answers of 4 earlier calls .* of (.*)\.\n", told.text)
+    assert found, told.text
+    first, *others = (
+        client.call("wait", call=call).data["stdout"] for call in found[1].split(", ")
+    )
+    assert (first, others) == ("early\nlate\n", [f"cell {number}\n" for number in range(3)])
+
+
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
 def test_a_client_without_an_id_to_come_back_by_misses_nothing(
     daemon: Daemon, revision: str

@@ -679,12 +679,16 @@ print(sys.argv, os.getcwd(), os.environ['TERM'], sys.stdin.read(), '' in sys.pat
 
 
 def test_magics_and_shell_commands_work(kernel: KernelProcess) -> None:
-    result = ok(kernel.run("!tty; echo shell\n%pip --version", 30))
+    result = ok(kernel.run("!tty <&1; echo shell\n%pip --version", 30))
     assert "/dev/pts/" in result.stdout
     assert "shell" in result.stdout
     assert "pip " in result.stdout
     assert ok(kernel.run("display('shown')")).contents("display_data")
     assert ok(kernel.run("%%bash\necho bash")).stdout == "bash\n"
+
+
+def test_a_shell_command_that_asks_hears_that_nobody_types(kernel: KernelProcess) -> None:
+    assert ok(kernel.run("!read answer || echo nobody")).stdout == "nobody\n"
 
 
 def test_debugpy_is_left_to_the_user(kernel: KernelProcess) -> None:

@@ -560,6 +560,15 @@ def test_inputs_of_before_are_written_once(world: World) -> None:
     assert world.manifest()["buffers"] == before["buffers"]
 
 
+def test_after_megabytes_of_inputs_a_small_state_is_still_saved_at_once(world: World) -> None:
+    kernel = world.start()
+    for code in [LONG_INPUT] * 20 + ["pass"] * 4:
+        world.run(code)
+    report = snapshot(ok(kernel.run("pass")))
+    assert report["bytes"] > 2 << 20
+    assert report["saved"] is True
+
+
 def test_a_damaged_part_of_the_history_costs_nothing_else(world: World) -> None:
     with_a_long_history(world)
     for piece in world.manifest()["buffers"]:

@@ -27,7 +27,7 @@ from .writer import Writer
 QUICK_BUSY_S = 0.005  # of the processor, for a save before the reply
 FIRST_BUSY_S = 0.02  # for the first one of a process, which finds every cache empty
 QUICK_S = 0.05  # on a busy machine
-QUICK_BYTES = 1 << 20
+QUICK_BYTES = 1 << 20  # beside the inputs of before
 QUICK_OPCODES = 1_000
 SLOW_MAX = 2  # saves in a row that were not quick, before none is tried before the reply
 IDLE_S = 0.02  # after the last reply
@@ -140,7 +140,11 @@ class Keeper:
 
     def _quick_patience(self) -> Patience:
         busy = QUICK_BUSY_S if self.writer.saved.generation else FIRST_BUSY_S
-        return self._patience(QUICK_S, busy_seconds=busy, size=QUICK_BYTES, waited_for=True)
+        size = self._quick_bytes()
+        return self._patience(QUICK_S, busy_seconds=busy, size=size, waited_for=True)
+
+    def _quick_bytes(self) -> int:
+        return QUICK_BYTES + self.writer.bytes_of_before()
 
     def _patience(self, seconds: float, **options: Any) -> Patience:
         return Patience(self._orders, seconds=seconds, **options)
@@ -168,7 +172,7 @@ class Keeper:
             self._pending = False
             self._error = ""
             busy_s = time.thread_time() - began
-            quick = busy_s <= QUICK_BUSY_S and self.writer.saved.bytes <= QUICK_BYTES
+            quick = busy_s <= QUICK_BUSY_S and self.writer.saved.bytes <= self._quick_bytes()
             self._slow = 0 if quick else self._slow + 1
             self._reports.saved(number)
 

@@ -9,6 +9,7 @@ from ..cells import Cells
 from .baseline import UNKNOWN, Baseline, Mapped
 from .chunks import Chunks, Spool
 from .collector import Collector, reason
+from .dissect import memory
 from .history import is_history, leave_out
 from .likeness import Comparison, Generation
 from .manifest import Cell, Contents, LeftOut, Read, bytes_of, changes
@@ -55,6 +56,10 @@ class Writer:
                     return self._complete(cell, collector, dumped, left_out, opcodes)
             self._shrink(namespace, collector, dumped)
         raise GivenUp(f"the namespace is larger than {self._size_max} bytes")
+
+    def bytes_of_before(self) -> int:
+        """In the next save, and written already: they cost it next to nothing."""
+        return memory.histories.bytes_apart()
 
     def resume(self, found: Read, mapped: Mapped, patience: Patience) -> None:
         """The namespace came back from this generation."""

@@ -79,6 +79,11 @@ class Histories:
         lists = [(growing, getattr(history, name, None)) for name, growing in self._growing.items()]
         return [(growing, items) for growing, items in lists if growing.follow(items)]
 
+    def bytes_apart(self) -> int:
+        """Outside of the stream."""
+        known = [growing.known for growing in self._growing.values()]
+        return sum(len(text) for each in known for _, text in each.blocks)
+
 
 @exactly(Growing)
 def reduce_growing(_: Any, growing: Growing) -> Any:
