@@ -52,7 +52,7 @@ int workspace_ask(struct workspace *self, json_t *job, store_done_fn *done, void
 		return 0;
 	}
 	json_decref(job);
-	return err_set(err, ERR_CONFIG,
+	return err_set(err, ERR_ARGUMENT,
 		       "nothing is saved here (VIVARIUM_%s), so there is nothing to go "
 		       "back to",
 		       self->place->config->persist ? "DURABILITY=off"
