@@ -170,6 +170,12 @@ static size_t count_names(const struct workspace *self)
 	       json_count_of(self->summary, "more_vars");
 }
 
+static size_t count_imports(const struct workspace *self)
+{
+	return json_array_size(json_object_get(self->summary, "modules")) +
+	       json_count_of(self->summary, "more_modules");
+}
+
 void workspace_list_names(const struct workspace *self, struct buf *out)
 {
 	const json_t *vars = json_object_get(self->summary, "vars");
@@ -428,12 +434,16 @@ static void tell_way_back(const struct workspace *self, struct buf *out)
 static void tell_fresh(struct workspace *self, struct call *head)
 {
 	struct buf *notice = &head->notice;
-	size_t count = count_names(self);
+	size_t count = count_names(self), imports = count_imports(self);
 
-	if (count) {
-		buf_printf(notice, "fresh: threw away %zu variable%s", count,
-			   plural_s(count));
+	if (count || imports) {
+		buf_text(notice, "fresh: threw away ");
+		if (count)
+			buf_printf(notice, "%zu variable%s", count, plural_s(count));
 		workspace_list_names(self, notice);
+		if (imports)
+			buf_printf(notice, "%s%zu import%s", count ? " and " : "",
+				   imports, plural_s(imports));
 		buf_text(notice, "; this call runs in a new kernel.");
 		tell_way_back(self, notice);
 	} else if (self->kernel || !self->saving.cell) {

@@ -326,7 +326,9 @@ def test_variables_and_imports_are_counted_apart(daemon: Daemon, client: Client)
     client.run_saved(daemon, "a = 2")
     assert re.search(r", 2 variables: \w, \w, 2 imports: os, sqrt\. ", client.call("undo").text)
     client.run("a")
-    assert "threw away 2 variables (" in client.run("0", fresh=True).text
+    text = client.run("import json", fresh=True).text
+    assert re.search(r"threw away 2 variables \(.*\) and 2 imports; this call", text)
+    assert "threw away 1 import; this call" in client.run("0", fresh=True).text
 
 
 def test_after_fresh_a_crash_brings_nothing_old_back(daemon: Daemon, client: Client) -> None:
