@@ -55,6 +55,22 @@ int workspace_create(struct workspace **out, struct workspace_place *place,
 	return 0;
 }
 
+/* Somebody may have removed or moved its directory: a kernel keeps it till its end, but
+ * the next one, and who reads files meanwhile, gets what is there now. */
+int workspace_renew(struct workspace *self, struct err *err)
+{
+	if (self->kernel)
+		return 0;
+	int renewed = files_renew(self->files, self->dir, err);
+	if (renewed <= 0)
+		return renewed;
+	log_warn(self->name, "its directory was removed or replaced");
+	buf_text(&self->notice,
+		 "The workspace's directory was removed or replaced: its files are "
+		 "those that are there now.\n");
+	return give_directories(self, err);
+}
+
 static void destroy_all(struct call_queue *queue)
 {
 	struct call *call;
@@ -368,7 +384,8 @@ int workspace_start_kernel(struct workspace *self,
 					   .cell = (long long)self->cells + 1,
 					   .snapshot = snapshot};
 
-	if (kernel_create(&self->kernel, &self->place->kernels, self->name, &begin,
+	if (workspace_renew(self, err) < 0 ||
+	    kernel_create(&self->kernel, &self->place->kernels, self->name, &begin,
 			  &owner, err) < 0)
 		return -1;
 	self->place->kernels_alive++;
