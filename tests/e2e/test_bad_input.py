@@ -749,7 +749,7 @@ def test_a_second_daemon_could_not_start_and_check_says_so(daemon: Daemon) -> No
     assert f"another Vivarium (pid {daemon.pid}) uses this work directory" in second.stderr
     checked = run_program("--check", env=env, cwd=daemon.work.parent)
     assert checked.returncode == 1
-    assert f"\nno  work directory: in use by pid {daemon.pid}" in checked.stdout
+    assert f"\nno  in use: the work directory, by pid {daemon.pid}" in checked.stdout
     assert "\nok  walls: " in checked.stdout, "the rest is told too"
 
 
