@@ -127,6 +127,8 @@ int config_check_exposure(const struct config *self, struct err *err) must_check
  * of them.  kernels_apart: they cannot reach it, being in networks of their own. */
 int config_check_users(const struct config *self, bool kernels_apart,
 		       struct err *err) must_check;
+/* Refuses what can never be the name in a Host header, such as a pattern. */
+int config_check_hosts(const struct config *self, struct err *err) must_check;
 /* Fixtures of the conformance suite are for this machine alone. */
 int config_check_conformance(const struct config *self, struct err *err) must_check;
 /* Certificate and key: both or neither. */

@@ -45,6 +45,9 @@ struct workspace_place { /* what all workspaces share; outlives them */
 /* Opens (and makes) the directory; starts nothing. */
 int workspace_create(struct workspace **out, struct workspace_place *place,
 		     const char *name, const char *dir, struct err *err) must_check;
+/* Where its directory was removed or replaced and no kernel has it: opens what is there
+ * now.  The next result says so. */
+int workspace_renew(struct workspace *self, struct err *err) must_check;
 /* Ends its kernel without ceremony; calls still open end unanswered. */
 void workspace_destroy(struct workspace **self);
 /* Refuses new calls, fails those that wait, and sends the kernel away once the one

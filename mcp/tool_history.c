@@ -148,9 +148,9 @@ const struct tool tool_history = {
     .name = "history",
     .title = "History of cells",
     .icon = ICON_CLOCK,
-    .description =
-	"List the cells that ran: when, how long, outcome, names added, changed and "
-	"removed, and whether their state is saved.",
+    .description = "List the cells that ran: when they ended, how long, outcome, names "
+		   "added, changed and "
+		   "removed, and whether their state is saved.",
     .read_only = true,
     .idempotent = true,
     .args = {{"cells", ARG_NUMBER, false, 20, 1, "How many of the last ones."}},

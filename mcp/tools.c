@@ -152,10 +152,15 @@ static json_t *describe(const struct tool *tool, const struct config *config,
 			enum mcp_revision revision, bool structure)
 {
 	bool branches = tools_have_branches(config);
-	bool other = !config->persist && tool->stateless;
-	json_t *row = json_pack("{ss ss so}", "name", tool->name, "description",
-				other ? tool->stateless : tool->description,
-				"inputSchema", input_schema(tool, branches, revision));
+	owned(buf_finish) struct buf text = {0};
+
+	if (tool->describe)
+		tool->describe(&text, config);
+	else
+		buf_text(&text, tool->description);
+	json_t *row =
+	    json_pack("{ss ss so}", "name", tool->name, "description", buf_str(&text),
+		      "inputSchema", input_schema(tool, branches, revision));
 
 	if (revision >= MCP_2025_03_26)
 		json_object_set_new(row, "annotations",
