@@ -14,14 +14,14 @@ run: ## set up what is missing, build, serve http://127.0.0.1:8000/mcp
 	@$(MAKE) --no-print-directory build
 	@exec build/vivarium $(ARGS)
 
-build: ## build the program: build/vivarium
+build: ## build the program: build/vivarium (JOBS=2: with two compilers at a time)
 	@[ -f build/build.ninja ] || cmake --preset release >/dev/null
 	@[ -z "$$(find CMakeLists.txt wire kernelmgr mcp api -newer build/.ninja_log -print -quit 2>&1)" ] \
 	  || echo 'building build/vivarium (the first time: about a minute)' >&2
 	@bash -o pipefail -c \
 	  "ninja -C build -j $(JOBS) --quiet | sed -u '/^ninja: no work to do/d'"
 
-test: ## set up what is missing, build, run every test
+test: ## set up what is missing, build, run every test (20 minutes on two processors)
 	@deploy/setup.sh test
 	@tests/run
 
