@@ -27,11 +27,12 @@ clean_up() {
 	[ -z "$policy" ] || as_root rm -f "$policy"
 }
 
+# The lock is on the directory itself: whoever may only read it needs no set-up either.
 alone_in_clone() {
-	exec 9>>.setup.lock
+	exec 9<.
 	flock -n 9 && return 0
 	say "another set-up is at work in this clone: waiting for it"
-	flock 9
+	flock 9 || say "no lock can be had here: going on without"
 }
 
 as_root() {

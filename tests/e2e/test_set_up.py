@@ -186,8 +186,17 @@ def test_a_second_set_up_waits_for_the_first(clone: Clone, index: Index) -> None
     assert (clone.source(), index.files_given()) == ("pypi", 1)
 
 
-def test_a_failure_that_is_not_the_networks_is_not_hidden(clone: Clone, index: Index) -> None:
+@pytest.mark.parametrize("by_proxy", [False, True])
+def test_a_failure_that_is_not_the_networks_is_not_hidden(
+    clone: Clone, index: Index, by_proxy: bool
+) -> None:
     index.refuses = True
+    if by_proxy:  # the index itself, asked for a name that no name server knows
+        clone.env |= {
+            "http_proxy": f"http://127.0.0.1:{index.port}",
+            "PIP_INDEX_URL": "http://index.invalid/simple",
+            "PIP_TRUSTED_HOST": "index.invalid",
+        }
     status, said = clone.set_up()
     assert (status, clone.source()) == (1, ""), said
     assert "404" in said  # pip's own words
