@@ -376,7 +376,7 @@ def test_without_states_the_tools_say_so(start: type_of_start) -> None:
         assert "VIVARIUM_DURABILITY=off" in result.text
         assert "Correct the setting" in result.text
     listed = {tool["name"] for tool in client.request("tools/list")["tools"]}
-    assert listed == {"run_python", "wait", "list_files", "read_text_file", "write_file"}
+    assert listed == {"run_python"}
     told = client.initialize()["instructions"]
     assert "Nothing is saved here" in told
     assert not re.search("comes back after a crash|undo|branch", told)
