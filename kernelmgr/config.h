@@ -152,6 +152,8 @@ size_t config_output_chars(const struct config *self);
 /* Bytes of one saved namespace at most: the setting, else 4 GiB or a quarter of what is
  * free where dir is, whichever is less. */
 uint64_t config_namespace_max(const struct config *self, const char *dir);
+/* Whether states of namespaces are saved. */
+bool config_saves(const struct config *self);
 /* True if the list of tools names this one, or has a plus and the default names it. */
 bool config_offers_tool(const struct config *self, const char *name);
 /* True if host is a loopback address or name. */

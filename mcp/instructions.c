@@ -4,7 +4,17 @@
 #include "wire/buf.h"
 #include "wire/mem.h"
 
-enum when { ALWAYS, PERSISTENT, STATELESS, FOOTER, PICTURES, NO_PICTURES, OFFLINE };
+enum when {
+	ALWAYS,
+	PERSISTENT,
+	SAVED,
+	UNSAVED,
+	STATELESS,
+	FOOTER,
+	PICTURES,
+	NO_PICTURES,
+	OFFLINE
+};
 
 static const struct {
 	enum when when;
@@ -21,11 +31,14 @@ static const struct {
      "Each result ends with a footer, --- state ---, of what the next call will find: "
      "variables with their shapes and columns, imports, new files; and of what would "
      "be lost with the kernel. Trust it more than your memory."},
-    {PERSISTENT, NULL,
+    {SAVED, NULL,
      "The state is saved after each cell and comes back after a crash, a timeout or a "
      "pause. Connections, threads and the like do not; a result's first lines say what "
      "was restored or lost."},
-    {PERSISTENT, "undo",
+    {UNSAVED, NULL,
+     "Nothing is saved here: what a crash, or a timeout that must end the kernel, "
+     "takes with it is gone. Keep in files what must last."},
+    {SAVED, "undo",
      "undo puts the variables back by some cells, after errors too; fresh=true starts "
      "empty. Files and the outside world are never undone."},
     {ALWAYS, NULL,
@@ -48,7 +61,7 @@ static const struct {
     {NO_PICTURES, NULL,
      "Pictures do not come back here: save a chart as a file for the user "
      "(vivarium_charts does, in a line), and print the numbers that you need."},
-    {ALWAYS, "branch",
+    {SAVED, "branch",
      "branch copies variables and files to try something in; name it in branch=."},
 };
 
@@ -59,6 +72,10 @@ static bool holds(enum when when, const struct config *config)
 		return true;
 	case PERSISTENT:
 		return config->persist != 0;
+	case SAVED:
+		return config_saves(config);
+	case UNSAVED:
+		return config->persist && !config_saves(config);
 	case STATELESS:
 		return config->persist == 0;
 	case FOOTER:

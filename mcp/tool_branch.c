@@ -90,6 +90,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 
 const struct tool tool_branch = {
     .name = "branch",
+    .needs_states = true,
     .title = "Branch the workspace",
     .icon = ICON_BRANCH,
     .description =

@@ -25,7 +25,7 @@ static const struct tool_arg branch_arg = {
 
 bool tools_have_branches(const struct config *config)
 {
-	return config_offers_tool(config, tool_branch.name);
+	return config_offers_tool(config, tool_branch.name) && config_saves(config);
 }
 
 static const char *const type_names[] = {
@@ -186,7 +186,8 @@ json_t *tools_list(const struct config *config, enum mcp_revision revision,
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
-		if (config_offers_tool(config, tools[i]->name))
+		if (config_offers_tool(config, tools[i]->name) &&
+		    (!tools[i]->needs_states || config_saves(config)))
 			json_array_append_new(
 			    list, describe(tools[i], config, revision, structure));
 	for (size_t i = 0; config->conformance && conformance_tools[i]; i++)
@@ -384,7 +385,9 @@ void tool_start(struct tool_call *self, json_t *arguments)
 	struct err err;
 
 	self->arguments = json_incref(arguments);
-	if (enter_branch(self, arguments, &err) < 0)
+	if (enter_branch(self, arguments, &err) < 0 ||
+	    (self->tool->needs_states &&
+	     workspace_check_saves(self->workspace, &err) < 0))
 		tool_fail(self, &err);
 	else
 		tool_run(self);

@@ -76,6 +76,7 @@ struct tool {
 	/* Instead of it: as things are set up here.  NULL: always the same. */
 	void (*describe)(struct buf *out, const struct config *config);
 	bool read_only, destructive, idempotent, open_world; /* annotations */
+	bool needs_states; /* not listed where none are saved */
 	struct tool_arg args[TOOL_ARGS_MAX];
 	/* Of each argument: it is mirrored in Mcp-Param-<this>, since 2026-07-28. */
 	const char *headers[TOOL_ARGS_MAX];

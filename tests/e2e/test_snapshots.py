@@ -374,6 +374,12 @@ def test_without_states_the_tools_say_so(start: type_of_start) -> None:
         result = client.call(name, **arguments)
         assert result.is_error
         assert "VIVARIUM_DURABILITY=off" in result.text
+        assert "Correct the setting" in result.text
+    listed = {tool["name"] for tool in client.request("tools/list")["tools"]}
+    assert listed == {"run_python"}
+    told = client.initialize()["instructions"]
+    assert "Nothing is saved here" in told
+    assert not re.search("comes back after a crash|undo|branch", told)
 
 
 def test_stateless_calls(start: type_of_start) -> None:
