@@ -29,8 +29,7 @@ int state_open(char out[PATH_MAX], const char *configured, const char *workdir,
 int state_own(char out[PATH_MAX], const char *state_dir, struct err *err) must_check;
 /* Makes this daemon the only one that uses the state, as long as *lock stays open: two
  * would each have a kernel for the same workspace.  for_client: a client started it,
- * with
- * --stdio.  ERR_BUSY: there is another; what to do about it comes after a semicolon. */
+ * with --stdio.  ERR_BUSY: there is another; what to do comes after a semicolon. */
 int state_lock(const char *state_dir, bool for_client, int *lock,
 	       struct err *err) must_check;
 /* True while a daemon holds that lock; then owner gets its process id, and who started
