@@ -204,6 +204,18 @@ LAST = {  # what loading the names may disturb
     "shell": Part(read_shell, write_shell),
     **{name: Part(*pair) for name, pair in libraries.PARTS.items()},
 }
+CALLED = {  # in a list of what did not come back; others as they are
+    "environment": "environment variables",
+    "path": "sys.path",
+    "patches": "what cells put into libraries",
+    "signals": "signal handlers",
+    "recursion": "recursion limit",
+    "shell": "input history",
+    "random": "random generator",
+    "warnings": "warning filters",
+    "decimal": "decimal context",
+    "logging": "loggers",
+}
 
 
 def capture(shell: Any) -> dict[str, Any]:
