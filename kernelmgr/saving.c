@@ -114,6 +114,7 @@ static void on_begin(const json_t *answer, void *arg)
 	    .namespace_max = self->place->namespace_max,
 	    .manifest = manifest[0] ? manifest : NULL,
 	    .skip = json_object_get(answer, "skip"),
+	    .older = json_object_get(answer, "older"),
 	    .moved_from = moved_from[0] ? moved_from : NULL,
 	};
 

@@ -244,6 +244,36 @@ static void flip(const char *name, long offset)
 	fclose(file);
 }
 
+static void expect_older(struct depot *depot, uint64_t generation, const char *numbers)
+{
+	json_auto_t *older = depot_older(depot, generation);
+	owned(free_text) char *text = json_dumps(older, JSON_COMPACT);
+
+	assert_string_equal(text, numbers);
+}
+
+CASE(what_could_not_be_loaded_is_looked_for_in_right_generations_only)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+	struct err err = {0};
+
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+	spool_with(3, 3, "three",
+		   "{\"name\":\"a\",\"carried\":2},{\"name\":\"b\",\"carried\":1},"
+		   "{\"name\":\"c\",\"carried\":9},{\"name\":\"d\",\"carried\":-1}");
+	adopt(depot, 3);
+	expect_older(depot, 3, "[1,2]");
+	expect_older(depot, 2, "[]");
+	flip("generations/1.json", 30);
+	expect_older(depot, 3, "[2]");
+	assert_int_equal(depot_condemn(depot, 2, "it is damaged", &err), 0);
+	expect_older(depot, 3, "[]");
+}
+
 static void two_generations(void)
 {
 	owned(buf_finish) struct buf words = {0};
@@ -544,6 +574,7 @@ CASE(a_branch_of_nothing_begins_empty_and_counts_on)
 RUN(EACH(the_newest_of_what_was_adopted_is_in_force),
     EACH(only_so_many_are_kept_and_chunks_of_none_go),
     EACH(what_could_not_be_loaded_keeps_its_generations),
+    EACH(what_could_not_be_loaded_is_looked_for_in_right_generations_only),
     EACH(a_whole_generation_in_the_spool_survives_its_kernel),
     EACH(what_is_wrong_in_the_spool_is_refused),
     EACH(a_flipped_byte_in_a_chunk_is_noticed),

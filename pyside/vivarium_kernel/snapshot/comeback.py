@@ -96,7 +96,6 @@ class Restorer:
         self, launch: SnapshotLaunch, shell: Any, cells: Cells, reports: Reports, writer: Writer
     ) -> None:
         self._spool = launch.spool
-        self._generations = os.path.join(launch.store, "generations")
         self._shell = shell
         self._cells = cells
         self._reports = reports
@@ -112,16 +111,16 @@ class Restorer:
         try:
             found = manifest.read(what.manifest)
             comeback.generation, comeback.cell = found.generation, found.cell
-            check = self._restore_or_bury(found, what.skip, comeback)
+            check = self._restore_or_bury(found, what, comeback)
         except Unreadable as error:
             comeback.error = str(error)
         comeback.ms = int((time.monotonic() - began) * 1000)
         self._reports.restored()
         return comeback, check
 
-    def _restore_or_bury(self, found: Read, skip: Set[str], comeback: Comeback) -> "Check | None":
+    def _restore_or_bury(self, found: Read, what: Restore, comeback: Comeback) -> "Check | None":
         try:
-            self._restore(found, skip, comeback)
+            self._restore(found, what, comeback)
         except (Exception, KeyboardInterrupt) as error:  # the kernel starts all the same
             comeback.error = f"{type(error).__name__}: {error}"
             self._bury(found, comeback.error)
@@ -138,18 +137,18 @@ class Restorer:
                 failed.append(Lost(entry.name, entry.type, why))
         self._carry(found, Loaded([], failed))
 
-    def _restore(self, found: Read, skip: Set[str], comeback: Comeback) -> None:
+    def _restore(self, found: Read, what: Restore, comeback: Comeback) -> None:
         began = time.monotonic()
-        older = Older(self._generations, self._store, self._shell.user_ns, found)
+        older = Older(what, self._store, self._shell.user_ns, found)
         journal = Journal(self._spool)
         try:
-            loaded, mapped = self._load(found, skip, journal)
+            loaded, mapped = self._load(found, what.skip, journal)
             put_back(self._shell)
             self._cells.recall(self._shell.user_ns, found.cells)
             loading_s = time.monotonic() - began
             patience = Patience(None, seconds=max(BASELINE_S, loading_s))
             self._writer.resume(found, mapped, patience)
-            self._shell.user_ns.update(older.find(skip, journal.begin))
+            self._shell.user_ns.update(older.find(journal.begin))
             self._cells.recall(self._shell.user_ns, found.cells)
         finally:
             journal.end()

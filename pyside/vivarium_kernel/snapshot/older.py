@@ -6,11 +6,12 @@ was wanted is kept, bound to the classes and objects that are here already.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ..connection import Restore
 from . import manifest
 from .history import is_history
 from .loader import load_some
@@ -26,24 +27,25 @@ Begin = Callable[[int, str], None]
 class Older:
     """Where they lie, and the session as the newest one has it."""
 
-    place: str  # of their manifests
+    launch: Restore
     store: Store
     namespace: Mapping[str, Any]
     newest: Read
 
-    def find(self, skip: Set[str], begin: Begin) -> dict[str, Any]:
+    def find(self, begin: Begin) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        rows = [row for row in self.newest.left_out if self._is_due(row, skip)]
+        rows = [row for row in self.newest.left_out if self._is_due(row)]
+        place = os.path.dirname(self.launch.manifest)
         for number in sorted({row.carried for row in rows}):
             with suppress(Exception):  # it stays where it is
-                older = manifest.read(os.path.join(self.place, f"{number}.json"))
+                older = manifest.read(os.path.join(place, f"{number}.json"))
                 values |= self._from(older, [r for r in rows if r.carried == number], begin)
         return values
 
-    def _is_due(self, row: LeftOut, skip: Set[str]) -> bool:
+    def _is_due(self, row: LeftOut) -> bool:
         """One that killed a kernel is not tried again."""
-        here = row.name in self.namespace and row.name not in skip
-        return bool(row.carried) and here and NOT_RUN not in row.why
+        here = row.name in self.namespace and row.carried in self.launch.older
+        return here and row.name not in self.launch.skip and NOT_RUN not in row.why
 
     def _from(self, older: Read, rows: Sequence[LeftOut], begin: Begin) -> dict[str, Any]:
         names = {row.name for row in rows if self._is_untouched(row.name, older)}
