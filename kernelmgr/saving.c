@@ -418,6 +418,10 @@ static void tell(struct workspace *self, const json_t *restored, struct buf *out
 	buf_text(out, ".\n");
 	tell_versions(json_object_get(restored, "causes"), out);
 	tell_failed(failed, out);
+	if (json_is_true(json_object_get(restored, "kept")))
+		buf_text(out,
+			 "What could not be loaded stays saved, and comes back once "
+			 "it can be, unless its name is used anew.\n");
 	tell_versions(json_object_get(restored, "versions"), out);
 	tell_gone("The working directory is no longer there: ",
 		  json_text(restored, "cwd_gone", NULL), out);

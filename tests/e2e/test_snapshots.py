@@ -178,6 +178,7 @@ def test_what_another_version_of_a_library_cannot_load(daemon: Daemon, client: C
         "Not back: table (Table: mylib.Kind: AttributeError: "
     )
     assert told in result.text
+    assert "\nWhat could not be loaded stays saved, and comes back once it can be" in result.text
     assert result.text.count("table (") == result.text.count("named (dict: without a Table") == 1
     assert "table.width" in client.run("table.width").text
     wait_until(lambda: daemon.saved_upto() == 3, 20)

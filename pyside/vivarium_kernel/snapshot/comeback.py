@@ -31,6 +31,7 @@ from .older import Older
 from .patience import Patience
 from .pickler import version_of
 from .records import Loaded, Lost
+from .salvage import NOT_RUN
 from .tombstone import Tombstone, bury
 from .writer import Writer
 
@@ -69,6 +70,7 @@ class Comeback:
     failed: list[Lost] = field(default_factory=list)
     causes: list[list[str]] = field(default_factory=list)  # other versions, of what failed
     versions: list[list[str]] = field(default_factory=list)  # of the rest
+    kept: bool = False  # some that failed are tried again by later kernels
     cwd_gone: str | None = None
     ms: int = 0
     error: str = ""
@@ -80,6 +82,7 @@ class Comeback:
             "names": self.names,
             "imports": self.imports,
             "failed": [{"name": f.name, "what": f.what, "why": f.why} for f in self.failed],
+            "kept": self.kept,
             "causes": self.causes,
             "versions": self.versions,
             "ms": self.ms,
@@ -155,6 +158,8 @@ class Restorer:
         self._carry(found, loaded)
         comeback.failed = loaded.failed + self._mark_absent(found)
         comeback.failed += self._torn(found, comeback.failed)
+        carried = (lost for lost in comeback.failed if self._writer.omissions.carries(lost.name))
+        comeback.kept = any(NOT_RUN not in lost.why for lost in carried)
         self._count(loaded, comeback)
         comeback.cwd_gone = loaded.cwd_gone
         blamed = loaded.graves.packages()
