@@ -43,7 +43,7 @@ from peers import (
     python_server,
     sdk_server,
 )
-from table import Section
+from table import Section, goals_of
 
 DOCUMENT = REPO / "docs/bench.md"
 QUIET_LIMIT_S = float(os.environ.get("BENCH_QUIET_S", "120"))
@@ -153,11 +153,12 @@ def main(arguments: list[str]) -> int:
     if "snapshots" in chosen and snapshot_room.missing():
         print("not there, see requirements-dev.txt:", *snapshot_room.missing())
         return 1
-    parts = [
+    head = (
         "# Measured\n\nWritten by `make bench`: each figure stands beside a peer or a limit that "
         "was measured in the same run.\n\n" + machine()
-    ]
-    print(parts[0], flush=True)
+    )
+    sections: list[Section] = []
+    print(head, flush=True)
     with tempfile.TemporaryDirectory(prefix="vivarium-bench-") as place:
         for name in chosen:
             share = await_quiet(QUIET_LIMIT_S)
@@ -165,11 +166,12 @@ def main(arguments: list[str]) -> int:
                 section.notes.append(
                     f"Others used {share:.0%} of the machine just before this was measured."
                 )
-                parts.append(section.markdown())
-                print(parts[-1], flush=True)
+                sections.append(section)
+                print(section.markdown(), flush=True)
                 share = busy_elsewhere()
     if not arguments[1:] and not snapshot_room.QUICK:
-        DOCUMENT.write_text("\n".join(parts))
+        tables = [section.markdown() for section in (goals_of(sections), *sections)]
+        DOCUMENT.write_text("\n".join([head, *tables]))
     return 0
 
 

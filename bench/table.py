@@ -14,11 +14,13 @@ class Section:
     heads: list[str]
     rows: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    goals: list[tuple[str, bool]] = field(default_factory=list)  # what was aimed at, and met
 
     def row(self, *cells: str) -> None:
         self.rows.append(list(cells))
 
     def goal(self, words: str, met: bool) -> None:
+        self.goals.append((words, met))
         self.notes.append(f"Goal: {words} - **{'met' if met else 'missed'}**.")
 
     def markdown(self) -> str:
@@ -30,3 +32,12 @@ class Section:
         for note in self.notes:
             lines += ["", note]
         return "\n".join([*lines, ""])
+
+
+def goals_of(sections: list[Section]) -> Section:
+    """What all of them come to, for the beginning of a document."""
+    found = Section("Goals", ["measured", "goal", ""])
+    for section in sections:
+        for words, met in section.goals:
+            found.row(section.title, words, "met" if met else "**missed**")
+    return found

@@ -114,7 +114,7 @@ void call_begin_pictures(struct call *self, pictures_done_fn *done)
 		if (files_is_png(self->wrote.at[i]) &&
 		    pictures_count(self->pictures) < max)
 			add_file(self, self->wrote.at[i]);
-	if (max)
-		self->pictures_left_out = all - count;
+	/* Where none is wanted, a file is no less there: the footer names it. */
+	self->pictures_left_out = max ? all - count : self->outputs.display_count;
 	pictures_start(self->pictures, done, self);
 }

@@ -181,6 +181,7 @@ static int report_address(const struct config *config)
 	struct err err;
 
 	if (config_check_exposure(config, &err) < 0 ||
+	    config_check_hosts(config, &err) < 0 ||
 	    address_try(config->host, (int)config->port, &err) < 0)
 		return report(false, "address", err.msg);
 	snprintf(line, sizeof line, "%s port %d", config->host, (int)config->port);
@@ -211,12 +212,12 @@ static int report_directories(const struct config *config, char state[PATH_MAX])
 /* One daemon to a work directory. */
 static int report_use(const char *state_dir)
 {
-	char owner[STATE_OWNER_SIZE], line[STATE_OWNER_SIZE + 32];
+	char owner[STATE_OWNER_SIZE], line[STATE_OWNER_SIZE + 48];
 
 	if (!state_is_locked(state_dir, owner))
 		return 0;
-	snprintf(line, sizeof line, "in use by pid %s, a Vivarium", owner);
-	return report(false, "work directory", line);
+	snprintf(line, sizeof line, "the work directory, by pid %s, a Vivarium", owner);
+	return report(false, "in use", line);
 }
 
 /* Limits that are not kept are no reason not to start. */

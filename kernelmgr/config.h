@@ -127,6 +127,8 @@ int config_check_exposure(const struct config *self, struct err *err) must_check
  * of them.  kernels_apart: they cannot reach it, being in networks of their own. */
 int config_check_users(const struct config *self, bool kernels_apart,
 		       struct err *err) must_check;
+/* Refuses what can never be the name in a Host header, such as a pattern. */
+int config_check_hosts(const struct config *self, struct err *err) must_check;
 /* Fixtures of the conformance suite are for this machine alone. */
 int config_check_conformance(const struct config *self, struct err *err) must_check;
 /* Certificate and key: both or neither. */
@@ -150,6 +152,8 @@ size_t config_output_chars(const struct config *self);
 /* Bytes of one saved namespace at most: the setting, else 4 GiB or a quarter of what is
  * free where dir is, whichever is less. */
 uint64_t config_namespace_max(const struct config *self, const char *dir);
+/* Whether states of namespaces are saved. */
+bool config_saves(const struct config *self);
 /* True if the list of tools names this one, or has a plus and the default names it. */
 bool config_offers_tool(const struct config *self, const char *name);
 /* True if host is a loopback address or name. */

@@ -55,6 +55,27 @@ int config_check_users(const struct config *self, bool kernels_apart, struct err
 		       config_name(self, "user-header"), self->user_header);
 }
 
+/* A pattern or an URL would let nobody in, without a word. */
+int config_check_hosts(const struct config *self, struct err *err)
+{
+	static const char between[] = ", \t\r\n";
+	static const char in_names[] = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	for (const char *at = self->allowed_hosts; *(at += strspn(at, between));) {
+		size_t len = strcspn(at, between);
+
+		if (strspn(at, in_names) < len)
+			return err_set(err, ERR_CONFIG,
+				       "%s names '%.*s', which no request's Host is; "
+				       "give each name alone, such as py.example.org",
+				       config_name(self, "allowed-hosts"),
+				       (int)(len < 80 ? len : 80), at);
+		at += len;
+	}
+	return 0;
+}
+
 int config_check_conformance(const struct config *self, struct err *err)
 {
 	char host[SETTING_NAME_SIZE];

@@ -67,6 +67,11 @@ static bool lists(const char *list, const char *name)
 	return false;
 }
 
+bool config_saves(const struct config *self)
+{
+	return self->persist && self->durability != DURABILITY_OFF;
+}
+
 bool config_offers_tool(const struct config *self, const char *name)
 {
 	return lists(self->tools, name) ||

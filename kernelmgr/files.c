@@ -79,6 +79,22 @@ int files_open_real(struct files **out, const char *dir, struct err *err)
 	return open_dir(out, dir, false, err);
 }
 
+int files_renew(struct files *self, const char *dir, struct err *err)
+{
+	owned(files_close) struct files *now = NULL;
+	struct stat there, known;
+	int former = self->fd;
+
+	if (stat(dir, &there) == 0 && fstat(self->fd, &known) == 0 &&
+	    there.st_dev == known.st_dev && there.st_ino == known.st_ino)
+		return 0;
+	if (open_dir(&now, dir, false, err) < 0)
+		return -1;
+	self->fd = now->fd;
+	now->fd = former; /* closed with it */
+	return 1;
+}
+
 void files_close(struct files **self)
 {
 	if (!*self)

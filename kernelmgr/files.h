@@ -37,6 +37,9 @@ struct files; /* opaque: an open workspace directory */
 int files_open(struct files **out, const char *dir, struct err *err) must_check;
 /* The same, but fails if a part of the path is a link. */
 int files_open_real(struct files **out, const char *dir, struct err *err) must_check;
+/* Where the directory was removed or replaced: opens what is at its path now, or makes
+ * it.  1: so it was; 0: it is the same; -1: it cannot be opened. */
+int files_renew(struct files *self, const char *dir, struct err *err) must_check;
 void files_close(struct files **self);
 /* The directory, for fchdir() and the like.  Borrows until files_close(). */
 int files_fd(const struct files *self);

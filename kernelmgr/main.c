@@ -156,11 +156,12 @@ static int check_settings(struct daemon *self, struct err *err)
 {
 	const struct config *config = &self->config;
 
-	if (house_wants_http(self) && (config_check_conformance(config, err) < 0 ||
-				       config_check_exposure(config, err) < 0 ||
-				       config_check_tls(config, err) < 0 ||
-				       config_check_outside(config, err) < 0 ||
-				       tokens_open(&self->tokens, config, err) < 0))
+	if (house_wants_http(self) &&
+	    (config_check_conformance(config, err) < 0 ||
+	     config_check_exposure(config, err) < 0 ||
+	     config_check_hosts(config, err) < 0 || config_check_tls(config, err) < 0 ||
+	     config_check_outside(config, err) < 0 ||
+	     tokens_open(&self->tokens, config, err) < 0))
 		return -1;
 	return tools_check(config, err);
 }

@@ -322,7 +322,7 @@ void outputs_add(struct outputs *self, const struct jmsg *message)
 	if (strcmp(type, "stream") == 0) {
 		add_stream(self, content);
 	} else if (strcmp(type, "execute_input") == 0 && !self->replied) {
-		/* The reply knows better: an empty cell is not counted. */
+		/* The reply knows better: other kernels do not count an empty cell. */
 		self->execution_count = json_integer_of(content, "execution_count", 0);
 	} else if (strcmp(type, "execute_result") == 0) {
 		add_result(self, content);

@@ -31,9 +31,7 @@ static struct store *store_of(const struct workspace *self)
 
 int saving_open(struct workspace *self, struct err *err)
 {
-	const struct config *config = self->place->config;
-
-	if (!config->persist || config->durability == DURABILITY_OFF)
+	if (!config_saves(self->place->config))
 		return 0;
 	return store_create(&self->saving.store, &self->place->stores, self->name,
 			    self->owner, err);
@@ -44,19 +42,26 @@ void saving_close(struct workspace *self)
 	store_destroy(&self->saving.store);
 }
 
-int workspace_ask(struct workspace *self, json_t *job, store_done_fn *done, void *arg,
-		  struct err *err)
+int workspace_check_saves(const struct workspace *self, struct err *err)
 {
-	if (store_of(self)) {
-		store_ask(store_of(self), job, done, arg);
+	if (store_of(self))
 		return 0;
-	}
-	json_decref(job);
-	return err_set(err, ERR_ARGUMENT,
+	return err_set(err, ERR_CONFIG,
 		       "nothing is saved here (VIVARIUM_%s), so there is nothing to go "
 		       "back to",
 		       self->place->config->persist ? "DURABILITY=off"
 						    : "PERSIST_NAMESPACE=0");
+}
+
+int workspace_ask(struct workspace *self, json_t *job, store_done_fn *done, void *arg,
+		  struct err *err)
+{
+	if (workspace_check_saves(self, err) < 0) {
+		json_decref(job);
+		return -1;
+	}
+	store_ask(store_of(self), job, done, arg);
+	return 0;
 }
 
 void workspace_forget(struct workspace *self, const void *arg)

@@ -55,6 +55,22 @@ int workspace_create(struct workspace **out, struct workspace_place *place,
 	return 0;
 }
 
+/* Somebody may have removed or moved its directory: a kernel keeps it till its end, but
+ * the next one, and who reads files meanwhile, gets what is there now. */
+int workspace_renew(struct workspace *self, struct err *err)
+{
+	if (self->kernel)
+		return 0;
+	int renewed = files_renew(self->files, self->dir, err);
+	if (renewed <= 0)
+		return renewed;
+	log_warn(self->name, "its directory was removed or replaced");
+	buf_text(&self->notice,
+		 "The workspace's directory was removed or replaced: its files are "
+		 "those that are there now.\n");
+	return give_directories(self, err);
+}
+
 static void destroy_all(struct call_queue *queue)
 {
 	struct call *call;
@@ -168,6 +184,12 @@ static size_t count_names(const struct workspace *self)
 {
 	return json_array_size(json_object_get(self->summary, "vars")) +
 	       json_count_of(self->summary, "more_vars");
+}
+
+static size_t count_imports(const struct workspace *self)
+{
+	return json_array_size(json_object_get(self->summary, "modules")) +
+	       json_count_of(self->summary, "more_modules");
 }
 
 void workspace_list_names(const struct workspace *self, struct buf *out)
@@ -362,7 +384,8 @@ int workspace_start_kernel(struct workspace *self,
 					   .cell = (long long)self->cells + 1,
 					   .snapshot = snapshot};
 
-	if (kernel_create(&self->kernel, &self->place->kernels, self->name, &begin,
+	if (workspace_renew(self, err) < 0 ||
+	    kernel_create(&self->kernel, &self->place->kernels, self->name, &begin,
 			  &owner, err) < 0)
 		return -1;
 	self->place->kernels_alive++;
@@ -428,12 +451,16 @@ static void tell_way_back(const struct workspace *self, struct buf *out)
 static void tell_fresh(struct workspace *self, struct call *head)
 {
 	struct buf *notice = &head->notice;
-	size_t count = count_names(self);
+	size_t count = count_names(self), imports = count_imports(self);
 
-	if (count) {
-		buf_printf(notice, "fresh: threw away %zu variable%s", count,
-			   plural_s(count));
+	if (count || imports) {
+		buf_text(notice, "fresh: threw away ");
+		if (count)
+			buf_printf(notice, "%zu variable%s", count, plural_s(count));
 		workspace_list_names(self, notice);
+		if (imports)
+			buf_printf(notice, "%s%zu import%s", count ? " and " : "",
+				   imports, plural_s(imports));
 		buf_text(notice, "; this call runs in a new kernel.");
 		tell_way_back(self, notice);
 	} else if (self->kernel || !self->saving.cell) {

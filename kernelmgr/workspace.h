@@ -45,6 +45,9 @@ struct workspace_place { /* what all workspaces share; outlives them */
 /* Opens (and makes) the directory; starts nothing. */
 int workspace_create(struct workspace **out, struct workspace_place *place,
 		     const char *name, const char *dir, struct err *err) must_check;
+/* Where its directory was removed or replaced and no kernel has it: opens what is there
+ * now.  The next result says so. */
+int workspace_renew(struct workspace *self, struct err *err) must_check;
 /* Ends its kernel without ceremony; calls still open end unanswered. */
 void workspace_destroy(struct workspace **self);
 /* Refuses new calls, fails those that wait, and sends the kernel away once the one
@@ -67,6 +70,8 @@ int workspace_write(struct workspace *self, const char *path, size_t path_size,
 /* Whether this file is, unchanged, one of the newest that workspace_write() wrote. */
 bool workspace_wrote(const struct workspace *self, const struct files_look *file);
 bool workspace_has_kernel(const struct workspace *self);
+/* Fails if nothing is saved in this daemon, and says by which setting. */
+int workspace_check_saves(const struct workspace *self, struct err *err) must_check;
 /* Asks its store about its saved states; see store_program.c.  job is consumed.  Fails
  * if nothing is saved in this daemon. */
 int workspace_ask(struct workspace *self, json_t *job, store_done_fn *done, void *arg,

@@ -127,7 +127,7 @@ static int find_all(struct workspaces *self, struct workspace **out, struct err 
 	char dir[PATH_MAX];
 
 	if ((*out = find(self, USERS_ALL)))
-		return 0;
+		return workspace_renew(*out, err);
 	if (users_find_all(dir, self->place->config, err) < 0)
 		return -1;
 	return make(self, USERS_ALL, dir, out, err);
@@ -143,7 +143,7 @@ static int find_user(struct workspaces *self, const char *name, struct workspace
 	char dir[PATH_MAX];
 
 	if ((*out = find(self, name)))
-		return 0;
+		return workspace_renew(*out, err);
 	if (all && strcmp(workspace_dir(all), config->workdir) == 0)
 		return err_set(err, ERR_CONFIG,
 			       "here the whole work directory is the workspace of "
@@ -197,7 +197,7 @@ int workspaces_branch(struct workspaces *self, struct workspace *of, const char 
 		return -1;
 	if (branch_is_there(&place)) {
 		if ((*out = find(self, place.name)))
-			return 0;
+			return workspace_renew(*out, err);
 		return make(self, place.name, place.dir, out, err);
 	}
 	branch_list(config, workspace_name(of), &names);

@@ -4,7 +4,17 @@
 #include "wire/buf.h"
 #include "wire/mem.h"
 
-enum when { ALWAYS, PERSISTENT, STATELESS, OFFLINE };
+enum when {
+	ALWAYS,
+	PERSISTENT,
+	SAVED,
+	UNSAVED,
+	STATELESS,
+	FOOTER,
+	PICTURES,
+	NO_PICTURES,
+	OFFLINE
+};
 
 static const struct {
 	enum when when;
@@ -17,15 +27,18 @@ static const struct {
     {STATELESS, "run_python",
      "run_python runs each call in an IPython kernel of its own: nothing of earlier "
      "calls is there but files."},
-    {PERSISTENT, NULL,
+    {FOOTER, NULL,
      "Each result ends with a footer, --- state ---, of what the next call will find: "
-     "variables with their shapes and columns, imports, new files. Trust it more than "
-     "your memory."},
-    {PERSISTENT, NULL,
+     "variables with their shapes and columns, imports, new files; and of what would "
+     "be lost with the kernel. Trust it more than your memory."},
+    {SAVED, NULL,
      "The state is saved after each cell and comes back after a crash, a timeout or a "
-     "pause. Connections, threads and the like do not; the footer names them "
-     "beforehand, and a result's first lines say what was restored or lost."},
-    {PERSISTENT, "undo",
+     "pause. Connections, threads and the like do not; a result's first lines say what "
+     "was restored or lost."},
+    {UNSAVED, NULL,
+     "Nothing is saved here: what a crash, or a timeout that must end the kernel, "
+     "takes with it is gone. Keep in files what must last."},
+    {SAVED, "undo",
      "undo puts the variables back by some cells, after errors too; fresh=true starts "
      "empty. Files and the outside world are never undone."},
     {ALWAYS, NULL,
@@ -42,10 +55,13 @@ static const struct {
      "see them too, and they are resources, workspace:///PATH."},
     {OFFLINE, NULL,
      "Code here reaches no network: nothing can be downloaded or installed."},
-    {ALWAYS, NULL,
+    {PICTURES, NULL,
      "Figures come back as pictures: plt.show(), leave them open, or save a new "
      "*.png. vivarium_charts draws one in a line."},
-    {ALWAYS, "branch",
+    {NO_PICTURES, NULL,
+     "Pictures do not come back here: save a chart as a file for the user "
+     "(vivarium_charts does, in a line), and print the numbers that you need."},
+    {SAVED, "branch",
      "branch copies variables and files to try something in; name it in branch=."},
 };
 
@@ -56,8 +72,18 @@ static bool holds(enum when when, const struct config *config)
 		return true;
 	case PERSISTENT:
 		return config->persist != 0;
+	case SAVED:
+		return config_saves(config);
+	case UNSAVED:
+		return config->persist && !config_saves(config);
 	case STATELESS:
 		return config->persist == 0;
+	case FOOTER:
+		return config->persist != 0 && config->state_summary != 0;
+	case PICTURES:
+		return config->max_images != 0;
+	case NO_PICTURES:
+		return config->max_images == 0;
 	case OFFLINE:
 		return config->network == NETWORK_NONE;
 	}

@@ -104,7 +104,8 @@ static json_t *get_explore(const struct prompts_ask *ask, const char *const *val
 	} else {
 		buf_text(&text, "the file ");
 		show_value(&text, values[0]);
-		buf_text(&text, " of the workspace");
+		buf_text(&text,
+			 " of the workspace (no such file is there now: say so)");
 	}
 	buf_text(
 	    &text,

@@ -171,10 +171,12 @@ static void add_picture_words(struct buf *text, const struct outcome *outcome,
 		buf_printf(&words, " is not shown: %s.\n", why);
 	}
 	if (outcome->pictures_left_out)
-		buf_printf(&words,
-			   "%zu more picture%s not shown (VIVARIUM_MAX_IMAGES).\n",
-			   outcome->pictures_left_out,
-			   outcome->pictures_left_out == 1 ? " is" : "s are");
+		buf_printf(
+		    &words, "%zu %spicture%s not shown (VIVARIUM_MAX_IMAGES)%s.\n",
+		    outcome->pictures_left_out, outcome->picture_count ? "more " : "",
+		    outcome->pictures_left_out == 1 ? " is" : "s are",
+		    outcome->picture_count ? ""
+					   : "; to keep pictures, save them as files");
 	add_section(text, "", &words);
 }
 
@@ -382,6 +384,18 @@ static json_t *error_json(const struct outcome *outcome, const struct parts *par
 			 text_json(&parts->traceback));
 }
 
+/* NULL: nothing. */
+static json_t *background_json(const json_t *summary)
+{
+	size_t children = json_count_of(summary, "children");
+	size_t threads = json_count_of(summary, "threads");
+
+	if (!children && !threads)
+		return NULL;
+	return json_pack("{sI sI}", "child_processes", (json_int_t)children, "threads",
+			 (json_int_t)threads);
+}
+
 static json_t *build_structure(const struct outcome *outcome, const struct parts *parts,
 			       const struct render_options *options)
 {
@@ -397,6 +411,9 @@ static json_t *build_structure(const struct outcome *outcome, const struct parts
 	    names_json(json_object_get(summary, "modules")), "workspace_files",
 	    (int)outcome->workspace->count);
 	json_object_set_new(state, "namespace", saved_json(summary));
+	json_object_set_new(state, "still_running", background_json(summary));
+	if (outcome->walls[0])
+		json_object_set_new(state, "walls", json_string(outcome->walls));
 	return json_pack(
 	    "{so ss so so so so so so so so sI sI so}", "exit_code",
 	    outcome->end == CALL_GOES_ON ? json_null()

@@ -34,16 +34,34 @@ static void show_tried(struct buf *out, const json_t *row)
 			   cell);
 }
 
-/* "name (what: why)" for each, after a heading. */
-static void add_rows(struct buf *out, const char *heading, const json_t *rows)
+/* Those for which there is no room are named all the same: nothing goes unsaid. */
+static void add_others(struct buf *out, const json_t *rows, size_t untold)
 {
+	size_t count = json_array_size(rows), i = ROWS_SHOWN;
+
+	for (; i < count && i < ROWS_SHOWN + NAMES_SHOWN; i++) {
+		buf_text(out, i == ROWS_SHOWN ? "  also " : ", ");
+		show(out, json_array_get(rows, i), "name", NAME_SHOWN);
+	}
+	if (i < count)
+		untold += count - i;
+	if (untold)
+		buf_printf(out, "  +%zu more", untold);
+	if (count)
+		buf_text(out, "\n");
+}
+
+/* "name (what: why)" for each, after a heading. */
+static void add_lost(struct buf *out, const json_t *snapshot)
+{
+	const json_t *rows = json_object_get(snapshot, "lost");
 	size_t count = json_array_size(rows);
 
 	for (size_t i = 0; i < count && i < ROWS_SHOWN; i++) {
 		const json_t *row = json_array_get(rows, i);
 		bool what = json_text(row, "what", "")[0] != '\0';
 
-		buf_text(out, i ? "  " : heading);
+		buf_text(out, i ? "  " : "lost if the kernel restarts: ");
 		show(out, row, "name", NAME_SHOWN);
 		buf_text(out, " (");
 		show(out, row, "what", WHY_SHOWN);
@@ -52,10 +70,7 @@ static void add_rows(struct buf *out, const char *heading, const json_t *rows)
 		show_tried(out, row);
 		buf_text(out, ")");
 	}
-	if (count > ROWS_SHOWN)
-		buf_printf(out, "  +%zu more", count - ROWS_SHOWN);
-	if (count)
-		buf_text(out, "\n");
+	add_others(out, rows, json_count_of(snapshot, "more_lost"));
 }
 
 static void add_over(struct buf *out, const json_t *rows)
@@ -73,10 +88,7 @@ static void add_over(struct buf *out, const json_t *rows)
 		show(out, row, "name", NAME_SHOWN);
 		buf_printf(out, " %s", size);
 	}
-	if (count > ROWS_SHOWN)
-		buf_printf(out, "  +%zu more", count - ROWS_SHOWN);
-	if (count)
-		buf_text(out, "\n");
+	add_others(out, rows, 0);
 }
 
 static void add_size(struct buf *out, const json_t *snapshot)
@@ -107,8 +119,7 @@ void saved_footer(struct buf *out, const json_t *summary)
 			   json_integer_of(restored, "cell", 0));
 	if (!json_is_object(snapshot))
 		return;
-	add_rows(out,
-		 "lost if the kernel restarts: ", json_object_get(snapshot, "lost"));
+	add_lost(out, snapshot);
 	add_over(out, json_object_get(snapshot, "over"));
 	add_size(out, snapshot);
 	if (error) {
@@ -174,10 +185,27 @@ static json_t *lost_json(const json_t *rows)
 	return lost;
 }
 
+static json_t *over_json(const json_t *rows)
+{
+	json_t *over = json_object();
+
+	for (size_t i = 0; i < json_array_size(rows) && i < ROWS_MAX; i++) {
+		const json_t *row = json_array_get(rows, i);
+		owned(buf_finish) struct buf name = {0};
+
+		show(&name, row, "name", NAME_SHOWN);
+		json_object_set_new(over, buf_str(&name),
+				    json_integer(json_integer_of(row, "bytes", 0)));
+	}
+	return over;
+}
+
 json_t *saved_json(const json_t *summary)
 {
 	const json_t *snapshot = json_object_get(summary, "snapshot");
 	const json_t *restored = json_object_get(summary, "restored");
+	const json_t *over = json_object_get(snapshot, "over");
+	const char *error = json_text(snapshot, "error", NULL);
 	bool saved = json_is_true(json_object_get(snapshot, "saved"));
 
 	if (!json_is_object(snapshot))
@@ -186,6 +214,15 @@ json_t *saved_json(const json_t *summary)
 				(json_int_t)json_integer_of(snapshot, "bytes", 0),
 				"lost_if_restarted",
 				lost_json(json_object_get(snapshot, "lost")));
+	if (json_array_size(over))
+		json_object_set_new(out, "too_large", over_json(over));
+	if (error) {
+		owned(buf_finish) struct buf why = {0};
+
+		utf8_show_cut(&why, error, strlen(error), WHY_SHOWN);
+		json_object_set_new(out, "error",
+				    json_string_lossy(buf_str(&why), why.size));
+	}
 	if (json_is_object(restored))
 		json_object_set_new(
 		    out, "restored",

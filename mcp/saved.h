@@ -15,8 +15,9 @@
 void saved_footer(struct buf *out, const json_t *summary);
 /* Appends "2 variables: a, b, 1 import: os", from the rows of a saved state. */
 void saved_names(struct buf *out, const json_t *rows);
-/* {"restored": {...} or absent, "lost": {name: why}, "bytes", "saved"}.  Caller owns;
- * NULL when nothing is saved here. */
+/* {"saved", "bytes", "lost_if_restarted": {name: why}}, and where there is something to
+ * say "too_large": {name: bytes}, "error", "restored": {...}.  Caller owns; NULL when
+ * nothing is saved here. */
 json_t *saved_json(const json_t *summary);
 
 #endif

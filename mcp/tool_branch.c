@@ -66,9 +66,13 @@ static int check_name(const struct tool_call *self, const struct arg_value *name
 	if (branch_find_place(&place, self->config, workspace_name(self->workspace),
 			      name->text, err) < 0)
 		return -1;
-	/* One whose files were removed lives on until Vivarium is restarted. */
-	if (branch_is_there(&place) || workspaces_has(self->workspaces, place.name))
+	if (branch_is_there(&place))
 		return err_set(err, ERR_ARGUMENT, "there is a branch %s already",
+			       name->text);
+	if (workspaces_has(self->workspaces, place.name))
+		return err_set(err, ERR_ARGUMENT,
+			       "branch %s was removed, but its kernel may live on; its "
+			       "name is free when Vivarium has been restarted",
 			       name->text);
 	return 0;
 }
@@ -86,6 +90,7 @@ static void run(struct tool_call *self, const struct arg_value *args)
 
 const struct tool tool_branch = {
     .name = "branch",
+    .needs_states = true,
     .title = "Branch the workspace",
     .icon = ICON_BRANCH,
     .description =

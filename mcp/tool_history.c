@@ -146,11 +146,12 @@ static void run_history(struct tool_call *self, const struct arg_value *args)
 
 const struct tool tool_history = {
     .name = "history",
+    .needs_states = true,
     .title = "History of cells",
     .icon = ICON_CLOCK,
-    .description =
-	"List the cells that ran: when, how long, outcome, names added, changed and "
-	"removed, and whether their state is saved.",
+    .description = "List the cells that ran: when they ended, how long, outcome, names "
+		   "added, changed and "
+		   "removed, and whether their state is saved.",
     .read_only = true,
     .idempotent = true,
     .args = {{"cells", ARG_NUMBER, false, 20, 1, "How many of the last ones."}},
@@ -233,6 +234,7 @@ static void run_diff(struct tool_call *self, const struct arg_value *args)
 #define NAMES "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 const struct tool tool_diff = {
     .name = "diff",
+    .needs_states = true,
     .title = "Compare two states",
     .icon = ICON_BRANCH,
     .description = "Name the variables that differ between the states after two cells.",

@@ -79,17 +79,19 @@ static int check_code(const struct arg_value *code, struct err *err)
 	return 0;
 }
 
-/* Whole seconds; over the limit they are clamped, and the result says so. */
+/* Whole seconds; over the limit they are clamped, and the result of who asked for them
+ * says so. */
 static int64_t read_timeout(struct tool_call *self, double seconds)
 {
 	double max = (double)self->config->max_timeout_s;
 
 	if (seconds <= max)
 		return (int64_t)ceil(seconds);
-	buf_printf(&self->preface,
-		   "timeout_seconds was lowered from %g to %.0f "
-		   "(VIVARIUM_MAX_TIMEOUT).\n",
-		   seconds, max);
+	if (json_is_number(json_object_get(self->arguments, "timeout_seconds")))
+		buf_printf(&self->preface,
+			   "timeout_seconds was lowered from %g to %.0f "
+			   "(VIVARIUM_MAX_TIMEOUT).\n",
+			   seconds, max);
 	return (int64_t)max;
 }
 
@@ -166,34 +168,45 @@ static void run(struct tool_call *self, const struct arg_value *args)
 		tool_fail(self, &err);
 }
 
+/* ---- what it is ---- */
+
+#define LIVE                                                                           \
+	"Run Python code in a live IPython kernel that keeps its state: variables, "   \
+	"imports and functions of earlier calls are still there, so do not repeat "    \
+	"them.\n"
+#define STATELESS                                                                      \
+	"Run Python code in an IPython kernel that starts empty with each call: "      \
+	"nothing of earlier calls is there but files.\n"
+
+static void describe(struct buf *out, const struct config *config)
+{
+	buf_text(out, config->persist ? LIVE : STATELESS);
+	buf_text(out, "The working directory is the workspace; files stay. Returns "
+		      "stdout, stderr, the value of the last expression, the "
+		      "traceback of an error");
+	buf_text(out, config->max_images
+			  ? ", and pictures (matplotlib figures, new or changed *.png "
+			    "files)."
+			  : ". Pictures do not come back here: save them as files.");
+	buf_text(out, " vivarium_charts has line_chart, bar_chart, scatter_chart (any "
+		      "script, one line: line_chart(df, title=...)) and "
+		      "clean_numeric.");
+	if (config->persist && config->state_summary)
+		buf_text(out, " The footer lists the variables, imports and new files "
+			      "that the next call will find.");
+	buf_text(out, " Top-level await, %magics and !shell commands work; input() "
+		      "asks the user if the client can.");
+	if (config->persist)
+		buf_text(out, " A call that times out is interrupted and keeps the "
+			      "variables.");
+}
+
 const struct tool tool_run_python = {
     .name = "run_python",
     .title = "Run Python",
     .icon = ICON_PLAY,
-    .description =
-	"Run Python code in a live IPython kernel that keeps its state: variables, "
-	"imports and functions of earlier calls are still there, so do not repeat "
-	"them.\n"
-	"The working directory is the workspace; files stay. Returns stdout, stderr, "
-	"the value of the last expression, the traceback of an error, and pictures "
-	"(matplotlib figures, new or changed *.png files). vivarium_charts has "
-	"line_chart, bar_chart, scatter_chart (any script, one line: "
-	"line_chart(df, title=...)) and clean_numeric. The footer lists the "
-	"variables, imports and new files that the next call will find. Top-level "
-	"await, %magics and !shell commands work; input() asks the user if the client "
-	"can. A call that "
-	"times out is interrupted and keeps the variables.",
-    .stateless =
-	"Run Python code in an IPython kernel that starts empty with each call: "
-	"nothing of "
-	"earlier calls is there but files.\n"
-	"The working directory is the workspace; files stay. Returns stdout, stderr, "
-	"the value of the last expression, the traceback of an error, and pictures "
-	"(matplotlib figures, new or changed *.png files). vivarium_charts has "
-	"line_chart, bar_chart, scatter_chart (any script, one line: "
-	"line_chart(df, title=...)) and clean_numeric. Top-level await, %magics "
-	"and "
-	"!shell commands work; input() asks the user if the client can.",
+    .description = LIVE,
+    .describe = describe,
     .read_only = false,
     .destructive = true,
     .idempotent = false,

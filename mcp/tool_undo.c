@@ -131,6 +131,7 @@ static const char output_schema[] =
 
 const struct tool tool_undo = {
     .name = "undo",
+    .needs_states = true,
     .title = "Undo cells",
     .icon = ICON_BACK,
     .description =
@@ -146,6 +147,7 @@ const struct tool tool_undo = {
 
 const struct tool tool_restore = {
     .name = "restore",
+    .needs_states = true,
     .title = "Restore a state",
     .icon = ICON_CLOCK,
     .description =

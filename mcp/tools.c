@@ -25,7 +25,7 @@ static const struct tool_arg branch_arg = {
 
 bool tools_have_branches(const struct config *config)
 {
-	return config_offers_tool(config, tool_branch.name);
+	return config_offers_tool(config, tool_branch.name) && config_saves(config);
 }
 
 static const char *const type_names[] = {
@@ -152,10 +152,15 @@ static json_t *describe(const struct tool *tool, const struct config *config,
 			enum mcp_revision revision, bool structure)
 {
 	bool branches = tools_have_branches(config);
-	bool other = !config->persist && tool->stateless;
-	json_t *row = json_pack("{ss ss so}", "name", tool->name, "description",
-				other ? tool->stateless : tool->description,
-				"inputSchema", input_schema(tool, branches, revision));
+	owned(buf_finish) struct buf text = {0};
+
+	if (tool->describe)
+		tool->describe(&text, config);
+	else
+		buf_text(&text, tool->description);
+	json_t *row =
+	    json_pack("{ss ss so}", "name", tool->name, "description", buf_str(&text),
+		      "inputSchema", input_schema(tool, branches, revision));
 
 	if (revision >= MCP_2025_03_26)
 		json_object_set_new(row, "annotations",
@@ -181,7 +186,8 @@ json_t *tools_list(const struct config *config, enum mcp_revision revision,
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
-		if (config_offers_tool(config, tools[i]->name))
+		if (config_offers_tool(config, tools[i]->name) &&
+		    (!tools[i]->needs_states || config_saves(config)))
 			json_array_append_new(
 			    list, describe(tools[i], config, revision, structure));
 	for (size_t i = 0; config->conformance && conformance_tools[i]; i++)
@@ -379,7 +385,9 @@ void tool_start(struct tool_call *self, json_t *arguments)
 	struct err err;
 
 	self->arguments = json_incref(arguments);
-	if (enter_branch(self, arguments, &err) < 0)
+	if (enter_branch(self, arguments, &err) < 0 ||
+	    (self->tool->needs_states &&
+	     workspace_check_saves(self->workspace, &err) < 0))
 		tool_fail(self, &err);
 	else
 		tool_run(self);

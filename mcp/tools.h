@@ -72,10 +72,11 @@ struct job_waiter { /* embed it; zero: it waits for nothing */
 void job_unwait(struct job_waiter *waiter);
 
 struct tool {
-	const char *name, *title, *description;
-	const char
-	    *stateless; /* the description where no namespace stays; NULL: the same */
+	const char *name, *title, *description; /* its first line is in the README */
+	/* Instead of it: as things are set up here.  NULL: always the same. */
+	void (*describe)(struct buf *out, const struct config *config);
 	bool read_only, destructive, idempotent, open_world; /* annotations */
+	bool needs_states; /* not listed where none are saved */
 	struct tool_arg args[TOOL_ARGS_MAX];
 	/* Of each argument: it is mirrored in Mcp-Param-<this>, since 2026-07-28. */
 	const char *headers[TOOL_ARGS_MAX];

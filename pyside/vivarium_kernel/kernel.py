@@ -80,6 +80,7 @@ class Kernel(IPythonKernel):
 
     async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
         self.shell.begin_cell()
+        give_number(parent["content"])
         self.output.restore()
         self.reports.run(parent["header"]["msg_id"])
         await super().execute_request(stream, ident, parent)
@@ -211,3 +212,11 @@ class Kernel(IPythonKernel):
         main = threading.main_thread()
         if threading.current_thread() is not main and main.ident is not None:
             signal.pthread_kill(main.ident, signal.SIGINT)  # a running cell ends now
+
+
+def give_number(request: dict[str, Any]) -> None:
+    """IPython does not count a blank cell: it would have the number of the one before it."""
+    code = request.get("code")
+    counts = request.get("store_history", True) and not request.get("silent")
+    if isinstance(code, str) and not code.strip() and counts:
+        request["code"] = "pass"

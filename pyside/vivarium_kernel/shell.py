@@ -22,7 +22,9 @@ from .displays import Displays, Hook, Publisher
 from .interrupts import Interrupts
 from .streams import Output
 
-OWN_CODE = os.path.dirname(__file__) + os.sep
+HERE = os.path.dirname(__file__)
+CHART_ERRORS = os.path.join(os.path.dirname(HERE), "vivarium_charts", "errors.py")
+OWN_CODE = (HERE + os.sep, CHART_ERRORS)  # the latter only hands an error on
 ADVICE = "To exit: use"  # "... 'exit', 'quit', or Ctrl-D.": wrong here, after every sys.exit()
 
 ipython_warn: Any = vars(ipython)["warn"]

@@ -270,6 +270,27 @@ CASE(certificate_and_key_belong_together)
 	assert_int_equal(config_check_tls(&config, &err), 0);
 }
 
+CASE(hosts_that_nobody_can_name_are_refused)
+{
+	static const char *const bad[] = {"VIVARIUM_ALLOWED_HOSTS=*",
+					  "VIVARIUM_ALLOWED_HOSTS=a.example, *.example",
+					  "VIVARIUM_ALLOWED_HOSTS=https://a.example"};
+	struct config config;
+	struct err err;
+
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		assert_int_equal(load_one(&config, bad[i], "HOME=x"), 0);
+		assert_int_equal(config_check_hosts(&config, &err), -1);
+		assert_non_null(strstr(err.msg, "VIVARIUM_ALLOWED_HOSTS names '"));
+	}
+	assert_int_equal(load_one(&config,
+				  "VIVARIUM_ALLOWED_HOSTS=a.example:8000, [fd00::5] "
+				  "fd00::5",
+				  "HOME=x"),
+			 0);
+	assert_int_equal(config_check_hosts(&config, &err), 0);
+}
+
 CASE(secrets_are_hidden_and_nothing_else)
 {
 	char argv[][24] = {"vivarium", "--token",     "tell me", "--token=tell",
@@ -304,4 +325,5 @@ RUN(cmocka_unit_test(defaults_hold_without_settings),
     cmocka_unit_test(another_address_needs_tokens_or_a_promise),
     cmocka_unit_test(users_by_header_need_what_a_kernel_does_not_know),
     cmocka_unit_test(certificate_and_key_belong_together),
+    cmocka_unit_test(hosts_that_nobody_can_name_are_refused),
     cmocka_unit_test(secrets_are_hidden_and_nothing_else))

@@ -2,6 +2,7 @@
 #include "mcp/render.h"
 
 #include "testing.h"
+#include "wire/json.h"
 
 static struct outputs outputs;
 static struct files_list wrote;
@@ -137,6 +138,48 @@ CASE(the_footer_lists_names_and_cuts_them)
 	    "still running: 1 child process, 2 threads\nworkspace: no files");
 }
 
+static const json_t *state_of(const json_t *result)
+{
+	return json_object_get(json_object_get(result, "structuredContent"), "state");
+}
+
+CASE(what_is_not_saved_is_named_in_both_forms)
+{
+	json_t *over = json_array(), *lost = json_array();
+	char name[] = "a";
+
+	for (; name[0] < 'k'; name[0]++) {
+		json_array_append_new(over, json_pack("{ss si}", "name", name, "bytes",
+						      1024 * (name[0] - 'a')));
+		json_array_append_new(lost, json_pack("{ss ss ss}", "name", name,
+						      "what", "w", "why", "y"));
+	}
+	outputs.summary =
+	    json_pack("{si s{so so si ss}}", "threads", 2, "snapshot", "over", over,
+		      "lost", lost, "more_lost", 3, "error", "no room");
+	json_auto_t *result = render_outcome(&outcome, &newest);
+	const json_t *told = state_of(result);
+	const json_t *saved = json_object_get(told, "namespace");
+
+	assert_non_null(strstr(text_at(result, 1), "h (w: y)  also i, j  +3 more\n"));
+	assert_non_null(strstr(text_at(result, 1), "h 7.0K  also i, j\n"));
+	assert_int_equal(json_object_size(json_object_get(saved, "too_large")), 10);
+	assert_string_equal(json_text(saved, "error", ""), "no room");
+	assert_int_equal(
+	    json_integer_of(json_object_get(told, "still_running"), "threads", 0), 2);
+	assert_null(json_object_get(told, "walls"));
+}
+
+CASE(walls_that_are_lower_are_told_in_both_forms)
+{
+	outcome.walls = "L";
+	json_auto_t *result = render_outcome(&outcome, &newest);
+
+	assert_non_null(strstr(text_at(result, 1), "walls: L\n"));
+	assert_string_equal(json_text(state_of(result), "walls", ""), "L");
+	assert_null(json_object_get(state_of(result), "still_running"));
+}
+
 CASE(a_summary_of_any_shape_is_survived)
 {
 	static const char *const shapes[] = {
@@ -226,6 +269,8 @@ RUN(EACH(nothing_to_say_is_said), EACH(all_sections_in_their_order),
     EACH(an_error_comes_first), EACH(system_exit_is_no_traceback),
     EACH(there_is_no_structure_unless_it_is_wanted),
     EACH(the_footer_lists_names_and_cuts_them),
+    EACH(what_is_not_saved_is_named_in_both_forms),
+    EACH(walls_that_are_lower_are_told_in_both_forms),
     EACH(a_summary_of_any_shape_is_survived),
     EACH(ten_thousand_names_stay_a_short_footer),
     EACH(pictures_stand_between_text_and_footer),

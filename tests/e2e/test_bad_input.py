@@ -151,6 +151,12 @@ def test_a_timeout_over_the_limit_is_clamped_and_said(client: Client) -> None:
     assert result.data["result"] == "2"
 
 
+def test_a_default_over_the_limit_is_clamped_without_words(start: type_of_start) -> None:
+    client = start(env={"VIVARIUM_MAX_TIMEOUT": "1"}).client()
+    assert client.run("1 + 1").text == "Out[1]: 2"
+    assert "Timed out after 1 s" in client.run("while True: pass").text
+
+
 def test_code_that_is_not_utf8_never_gets_to_the_kernel(client: Client) -> None:
     call = client.message("tools/call", {"name": "run_python", "arguments": {"code": "'@'"}})
     raw = json.dumps(call).encode()
@@ -743,7 +749,7 @@ def test_a_second_daemon_could_not_start_and_check_says_so(daemon: Daemon) -> No
     assert f"another Vivarium (pid {daemon.pid}) uses this work directory" in second.stderr
     checked = run_program("--check", env=env, cwd=daemon.work.parent)
     assert checked.returncode == 1
-    assert f"\nno  work directory: in use by pid {daemon.pid}" in checked.stdout
+    assert f"\nno  in use: the work directory, by pid {daemon.pid}" in checked.stdout
     assert "\nok  walls: " in checked.stdout, "the rest is told too"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -228,6 +229,21 @@ def test_a_name_is_used_once(client: Client) -> None:
     again = client.call("branch", name="b")
     assert again.is_error
     assert "there is a branch b already" in again.text
+
+
+def test_the_name_of_a_removed_branch_waits_for_a_restart(start: type_of_start) -> None:
+    first = start(env=TOOLS)
+    client = first.client()
+    client.call("branch", name="b")
+    client.run("x = 1", branch="b")
+    shutil.rmtree(first.work / ".branches" / "default@b")
+    again = client.call("branch", name="b")
+    assert again.is_error
+    assert "branch b was removed" in again.text
+    first.stop()
+    client = start(env=TOOLS).client()
+    assert not client.call("branch", name="b").is_error
+    assert "NameError" in client.run("x", branch="b").text
 
 
 def test_files_that_cannot_be_copied_make_no_branch(daemon: Daemon, client: Client) -> None:

@@ -290,6 +290,9 @@ ERRORS = {
 def test_errors_are_one_sentence(kernel: KernelProcess, call: str) -> None:
     result = kernel.run(f"{YEARS}\n{call}")
     assert (result.error, result.reply["content"]["evalue"]) == ("ChartError", ERRORS[call])
+    trace = "\n".join(result.reply["content"]["traceback"])
+    assert "----> " in trace
+    assert "vivarium_charts" not in trace
     assert len("".join(result.reply["content"]["traceback"]).splitlines()) < 20
 
 

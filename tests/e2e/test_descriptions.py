@@ -116,6 +116,21 @@ def test_instructions_know_whether_anything_stays(start: type_of_start) -> None:
     assert not any("footer" in line for line in lines)
 
 
+def test_neither_pictures_nor_footer_are_promised_where_there_are_none(
+    shared: Daemon, start: type_of_start
+) -> None:
+    bare = start(env={"VIVARIUM_MAX_IMAGES": "0", "VIVARIUM_STATE_SUMMARY": "0"})
+    told = {}
+    for daemon in (shared, bare):
+        (tool,) = (t for t in tools_of(daemon.client()) if t["name"] == "run_python")
+        told[daemon] = "\n".join([tool["description"], *lines_of(daemon)])
+    for promise in ("and pictures (", "come back as pictures", "footer", "--- state ---"):
+        assert promise in told[shared]
+        assert promise not in told[bare]
+    assert told[bare].count("Pictures do not come back here") == 2
+    assert len(lines_of(bare)) <= 10
+
+
 def test_instructions_say_that_there_is_no_network(shared: Daemon, start: type_of_start) -> None:
     assert not [line for line in lines_of(shared) if "no network" in line]
     offline = start(env={"VIVARIUM_NETWORK": "none"})

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import any_python, run_daemon
-from harness import Daemon
+from harness import Daemon, bare_env, run_program
 
 TOKEN = "viv_a-token-for-everybody"
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
@@ -187,6 +187,16 @@ HOSTS = {"VIVARIUM_ALLOWED_HOSTS": "chat.example, xn--bcher-kva.example"}
 
 def serve(home: Path, **env: str) -> Iterator[Daemon]:
     yield from run_daemon(home, env={"VIVARIUM_PYTHON": str(any_python()), **HOSTS, **env})
+
+
+@pytest.mark.parametrize("args", [[], ["--check"]])
+def test_a_name_that_no_host_can_have_is_refused_at_start(tmp_path: Path, args: list[str]) -> None:
+    env = bare_env(tmp_path, VIVARIUM_PORT="0", VIVARIUM_PYTHON=str(any_python()))
+    ended = run_program(*args, env={**env, "VIVARIUM_ALLOWED_HOSTS": "a.example,*"}, cwd=tmp_path)
+    assert ended.returncode == (1 if args else 2)
+    assert "VIVARIUM_ALLOWED_HOSTS names '*', which no request's Host is" in (
+        ended.stdout if args else ended.stderr
+    )
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -299,10 +300,23 @@ def test_a_work_directory_that_goes_away_is_survived(daemon: Daemon, client: Cli
     assert client.request("ping") == {}
     client.call("list_files")
     assert client.run("1 + 1").data["result"] == "2"
-    result = client.run("1 + 1", fresh=True)  # a new kernel has no directory to start in
-    assert result.data["result"] == "2" or result.is_error
-    (daemon.home / "moved").rename(daemon.work)
-    assert client.run("1 + 1").data["result"] == "2"
+    result = client.run("open('new', 'w').close(); 1 + 1", fresh=True)
+    assert result.data["result"] == "2"
+    assert "directory was removed or replaced" in result.text
+    assert result.footer_line("wrote:").startswith("new")
+    assert "new" in client.call("list_files").text
+    assert os.listdir(daemon.work) == ["new"]
+
+
+def test_a_directory_removed_before_its_kernel_begins_is_made_anew(
+    daemon: Daemon, client: Client
+) -> None:
+    client.call("list_files")
+    shutil.rmtree(daemon.work)
+    assert not client.call("write_file", path="a.txt", content="a").is_error
+    result = client.run("print(open('a.txt').read())")
+    assert result.data["stdout"] == "a\n"
+    assert result.text.count("directory was removed or replaced") == 1
 
 
 # ---- rooms ----
@@ -352,13 +366,13 @@ def test_the_call_after_a_death_says_once_that_its_kernel_is_new(
     daemon: Daemon, client: Client, ending: str
 ) -> None:
     client.run("''")
-    client.run(" ")  # is not counted
+    client.run(" ")  # is counted, too
     if ending == "stuck":
         code = "import signal; signal.signal(2, signal.SIG_IGN)\nwhile True: pass"
         assert client.run(code, timeout_seconds=1).exit_code == 124
     else:
         assert client.run(ending).is_error
-    told = "This call runs in a new kernel, since the earlier one ended in cell 2.\n"
+    told = "This call runs in a new kernel, since the earlier one ended in cell 3.\n"
     result = client.run("1 / 0")
     assert result.text.startswith(f"{told}Error: ZeroDivisionError")
     assert result.data["notice"] == told
@@ -370,7 +384,7 @@ def test_the_log_names_the_cells_as_the_user_sees_them(daemon: Daemon, client: C
         client.run(code)
     client.run("5", fresh=True)
     numbers = re.findall(r"default: cell (\d+):", daemon.log())
-    assert numbers == ["1", "2", "3", "4", "4", "5", "6"]
+    assert numbers == ["1", "2", "3", "4", "5", "6", "7"]
 
 
 def test_the_restart_comes_before_the_error(start: type_of_start) -> None:

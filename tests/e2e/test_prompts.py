@@ -125,6 +125,7 @@ def test_a_binary_file_is_not_quoted(client: Client) -> None:
 )
 def test_what_is_no_file_of_the_workspace_is_not_read(client: Client, path: str) -> None:
     text = text_of(client, "explore_file", path=path)
+    assert "no such file is there now" in text
     assert "root:" not in text
     assert "begins" not in text
 

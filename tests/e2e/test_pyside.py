@@ -701,6 +701,14 @@ def test_magics_and_shell_commands_work(kernel: KernelProcess) -> None:
     assert ok(kernel.run("%%bash\necho bash")).stdout == "bash\n"
 
 
+@pytest.mark.parametrize("code", ["", " \n\t", "\u3000"])
+def test_a_blank_cell_has_a_number_of_its_own(kernel: KernelProcess, code: str) -> None:
+    numbers = [
+        ok(kernel.run(each)).reply["content"]["execution_count"] for each in ("1", code, "2")
+    ]
+    assert numbers == [numbers[0], numbers[0] + 1, numbers[0] + 2]
+
+
 def test_a_shell_command_that_asks_hears_that_nobody_types(kernel: KernelProcess) -> None:
     assert ok(kernel.run("!read answer || echo nobody")).stdout == "nobody\n"
 

@@ -248,6 +248,30 @@ def test_a_value_that_hangs_its_save_is_left_out_until_rebound(world: World) -> 
     assert world.manifest()["left_out"] == []
 
 
+THREADS = """
+import socket, threading
+stop = threading.Event()
+threads = [threading.Thread(target=stop.wait) for _ in range(60)]
+for thread in threads: thread.start()
+line = socket.socket()
+"""
+
+
+def test_many_losses_of_one_kind_do_not_hide_another_name(world: World) -> None:
+    kernel = world.start()
+    world.run(THREADS)
+    lost = {row["name"]: row["what"] for row in snapshot(ok(kernel.run("del thread")))["lost"]}
+    assert lost == {"threads": "60 of threading.Thread", "line": "socket.socket"}
+    ok(kernel.run("stop.set()"))
+
+
+def test_losses_without_a_row_are_counted(world: World) -> None:
+    world.start()
+    world.run("import socket\nfor n in range(60): globals()[f's{n}'] = socket.socket()")
+    report = snapshot(ok(world.kernel.run("pass")))
+    assert (len(report["lost"]), report["more_lost"]) == (50, 10)
+
+
 def test_the_last_save_is_made_when_the_kernel_leaves(world: World) -> None:
     kernel = world.start()
     ok(kernel.run(BIG))

@@ -150,6 +150,11 @@ SAME = {
         "x=open('/tmp/vivarium-write','w'); x.write('abc'); x.flush()",
         "(x.name, x.mode, x.readable(), x.tell(), open(x.name).read())",
     ),
+    "a file whose name was of another directory": (
+        "import os\nos.chdir('/tmp'); x=open('vivarium-there','w'); x.write('abc'); x.flush()\n"
+        "os.chdir('/')",
+        "(x.name, x.tell(), open('/tmp/vivarium-there').read(), x.closed)",
+    ),
     "a database with its rows": (
         "import sqlite3\nx=sqlite3.connect(':memory:'); x.row_factory=sqlite3.Row\n"
         "x.execute('create table t(a)'); x.execute('insert into t values(5)'); x.commit()",

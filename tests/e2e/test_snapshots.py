@@ -357,7 +357,9 @@ def test_variables_and_imports_are_counted_apart(daemon: Daemon, client: Client)
     client.run_saved(daemon, "a = 2")
     assert re.search(r", 2 variables: \w, \w, 2 imports: os, sqrt\. ", client.call("undo").text)
     client.run("a")
-    assert "threw away 2 variables (" in client.run("0", fresh=True).text
+    text = client.run("import json", fresh=True).text
+    assert re.search(r"threw away 2 variables \(.*\) and 2 imports; this call", text)
+    assert "threw away 1 import; this call" in client.run("0", fresh=True).text
 
 
 def test_after_fresh_a_crash_brings_nothing_old_back(daemon: Daemon, client: Client) -> None:
@@ -403,6 +405,12 @@ def test_without_states_the_tools_say_so(start: type_of_start) -> None:
         result = client.call(name, **arguments)
         assert result.is_error
         assert "VIVARIUM_DURABILITY=off" in result.text
+        assert "Correct the setting" in result.text
+    listed = {tool["name"] for tool in client.request("tools/list")["tools"]}
+    assert listed == {"run_python"}
+    told = client.initialize()["instructions"]
+    assert "Nothing is saved here" in told
+    assert not re.search("comes back after a crash|undo|branch", told)
 
 
 def test_stateless_calls(start: type_of_start) -> None:
@@ -510,6 +518,17 @@ def test_the_store_helper_rests_with_its_kernel(start: type_of_start) -> None:
     pid = store_pid(daemon)
     wait_until(lambda: not is_alive(pid), 10)
     assert client.run("x").data["result"] == "1"
+
+
+def test_temporary_files_are_named_before_they_go(start: type_of_start) -> None:
+    client = start(env={"VIVARIUM_DURABILITY": "always"}).client()
+    code = "import os, tempfile; place = tempfile.gettempdir()\n"
+    code += "x = open(place + '/plan.csv', 'w'); y = tempfile.TemporaryFile()"
+    line = client.run(code).footer_line("lost if the kernel restarts: ")
+    assert "/tmp (plan.csv: files there go with the kernel" in line
+    assert "x (_io.BufferedWriter: its directory goes with the kernel" in line
+    client.run("x.close(); os.unlink(x.name); del x; y.close()")
+    assert "lost if" not in client.run("open('kept', 'w').close()").footer
 
 
 def test_too_large_values_are_left_out_and_named(start: type_of_start) -> None:

@@ -458,6 +458,10 @@ def test_no_images_when_the_limit_is_zero(start_python: Callable[..., Daemon]) -
     result = client.run(PLOT + "plt.savefig('a.png')")
     assert result.images == []
     assert result.footer_line("wrote:").startswith("a.png")
+    assert "not shown" not in result.text
+    result = client.run(PLOT)
+    assert result.images == []
+    assert "1 picture is not shown (VIVARIUM_MAX_IMAGES); to keep pictures" in result.text
 
 
 def test_images_over_the_limit_are_counted_and_scaled_to_the_side(

@@ -8,9 +8,11 @@ times, or that is five seconds late, is finished before the next request is read
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .. import fleeting
 from ..cells import Cells
 from ..connection import Reports, SnapshotLaunch
 from .chunks import Spool
@@ -215,11 +217,13 @@ class Keeper:
         lost: list[Lost | LeftOut] = [*saved.lost, *(r for r in saved.left_out if r not in over)]
         namespace = self._shell.user_ns  # what is a placeholder already cannot be lost again
         lost = [row for row in lost if type(namespace.get(row.name)) is not Tombstone]
+        rows = [*lost_rows(lost), *fleeting_rows()]
         report: dict[str, Any] = {
             "generation": saved.generation,
             "saved": not self._pending and not self._error,
             "bytes": saved.bytes,
-            "lost": [lost_row(row) for row in lost[:LOST_MAX]],
+            "lost": rows[:LOST_MAX],
+            "more_lost": len(rows[LOST_MAX:]),
             "over": [{"name": left.name, "bytes": left.bytes} for left in over],
         }
         if self._error or self._refused:
@@ -228,5 +232,16 @@ class Keeper:
         return report
 
 
-def lost_row(lost: Lost | LeftOut) -> dict[str, str]:
-    return {"name": lost.name, "what": lost.what, "why": lost.why}
+def lost_rows(lost: list[Lost | LeftOut]) -> list[dict[str, str]]:
+    """A hundred threads in one list are one row, or they would hide every other name."""
+    counts = Counter((row.name, row.what, row.why) for row in lost)
+    return [
+        {"name": name, "what": what if count == 1 else f"{count} of {what}", "why": why}
+        for (name, what, why), count in counts.items()
+    ]
+
+
+def fleeting_rows() -> list[dict[str, str]]:
+    files = fleeting.files()
+    why = "files there go with the kernel; those of the workspace stay"
+    return [{"name": fleeting.DIRECTORY, "what": ", ".join(files), "why": why}] if files else []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Open files: opened again by name, at their position, without being truncated."""
 
+import contextlib
 import io
 import os
 import stat
@@ -8,6 +9,7 @@ import sys
 import weakref
 from typing import Any
 
+from ... import fleeting
 from . import Unkeepable, exactly, family, named
 
 STANDARD = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
@@ -42,11 +44,13 @@ def reduce_binary(pickler: Any, file: Any) -> Any:
     name, mode = raw.name, raw.mode
     if file.closed:
         return closed_file, (type(file), name, mode)
-    check_regular(file, name)
+    path = path_of(file, name)
+    if fleeting.holds(path):
+        raise Unkeepable("its directory goes with the kernel; files of the workspace stay")
     if file.writable():
         file.flush()
     position = file.tell() if file.seekable() else None
-    return open_again, (type(file), os.path.abspath(name), name, mode, position)
+    return open_again, (type(file), path, name, mode, position)
 
 
 def reduce_wrapped(file: Any, inner: Any) -> Any:
@@ -81,18 +85,30 @@ def reduce_text(pickler: Any, file: Any) -> Any:
     return open_text, (file.buffer, options, position, file.__dict__)
 
 
-def check_regular(file: Any, name: Any) -> None:
+def path_of(file: Any, name: Any) -> Any:
+    """Where it lies: a relative name leads elsewhere after a chdir()."""
     status = os.fstat(file.fileno())
     if not isinstance(name, (str, bytes)):
         raise Unkeepable("it has no name to open it by")
     if not stat.S_ISREG(status.st_mode) and os.fspath(name) != os.devnull:
         raise Unkeepable("it is no regular file")
-    try:
-        there = os.stat(name)
-    except OSError:
-        raise Unkeepable("it is no longer where it was opened") from None
-    if not os.path.samestat(status, there):
+    named = os.path.abspath(name)
+    if is_at(status, named):
+        return named
+    with contextlib.suppress(OSError):
+        path = os.readlink(f"/proc/self/fd/{file.fileno()}")
+        if is_at(status, path):
+            return path
+    if os.path.exists(named):
         raise Unkeepable("another file has its name now")
+    raise Unkeepable("it is no longer where it was opened")
+
+
+def is_at(status: os.stat_result, path: Any) -> bool:
+    try:
+        return os.path.samestat(status, os.stat(path))
+    except OSError:
+        return False
 
 
 def open_raw(path: Any, name: Any, mode: str) -> io.FileIO:
