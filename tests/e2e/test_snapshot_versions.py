@@ -26,6 +26,8 @@ df = other = mylib.Frame(rows)
 data = {'df': df, 'n': 1}
 boxes = [Box(), df]
 x = 5
+ip = get_ipython()
+df
 """
 WHOLE = "other is df and data['df'] is df and type(boxes[0]) is Box and df.rows is rows"
 
@@ -73,7 +75,7 @@ def test_what_another_version_cannot_load_is_told_once_a_name(world: World) -> N
     assert missing["df"].startswith("Frame: mylib.Kind: AttributeError")
     assert missing["data"].startswith("dict: without a Frame in it: mylib.Kind: AttributeError")
     restored = result.report["restored"]
-    assert restored["names"] == 3, "rows, x and Box"
+    assert restored["names"] == 4, "rows, x, ip and Box"
     assert restored["causes"] == [["mylib", "1.0", "2.0"]]
     assert restored["versions"] == []
     assert carried(world) == dict.fromkeys(missing, 1)
@@ -87,7 +89,7 @@ def test_the_right_version_brings_it_back_whole(world: World) -> None:
     result = go_on(world, OLD, f"print({WHOLE}, df.rows, data['n'], y)")
     assert result.stdout == "True [1, 2] 1 2\n"
     assert not_back(result) == {}
-    assert result.report["restored"]["names"] == 8
+    assert result.report["restored"]["names"] == 9
     assert carried(world) == {}
     result = go_on(world, OLD, f"print({WHOLE})")
     assert result.stdout == "True\n"
@@ -136,9 +138,9 @@ def test_what_has_no_name_is_told_as_what_it_is(world: World) -> None:
 
 
 def test_a_part_of_a_name_that_failed_is_missed_by_those_that_refer_to_it(world: World) -> None:
-    begin(world, f"{CELL}\ndef f(known=df): return known\nlater = [[data]]\ndel df, other, boxes")
+    begin(world, f"{CELL}def f(known=df): return known\nlater = [[data]]\ndel df, other, boxes")
     result = go_on(world, NEW, "pass")
     assert set(not_back(result)) == {"f", "data", "later"}
     result = go_on(world, OLD, "print(f() is data['df'], later[0][0] is data, f.__globals__['x'])")
     assert result.stdout == "True True 5\n"
-    assert ok(result).report["restored"]["names"] == 6
+    assert ok(result).report["restored"]["names"] == 7

@@ -22,7 +22,7 @@ from . import live, manifest
 from .baseline import address_of
 from .chunks import CHUNK
 from .collector import Piece
-from .history import is_history, put_back
+from .history import is_history, is_ipythons, put_back
 from .loader import load
 from .manifest import LeftOut, Read, Unreadable
 from .mapping import Gone, Store, pieces
@@ -156,7 +156,8 @@ class Restorer:
         finally:
             journal.end()
         self._carry(found, loaded)
-        comeback.failed = loaded.failed + self._mark_absent(found)
+        comeback.failed = [lost for lost in loaded.failed if not is_history(lost.name)]
+        comeback.failed += self._mark_absent(found)
         comeback.failed += self._torn(found, comeback.failed)
         carried = (lost for lost in comeback.failed if self._writer.omissions.carries(lost.name))
         comeback.kept = any(NOT_RUN not in lost.why for lost in carried)
@@ -179,15 +180,11 @@ class Restorer:
             if not isinstance(buffer, Gone):
                 mapped[address_of(buffer), piece.size] = piece
         loaded = load(self._shell, stream, buffers, found.dumped, skip=skip, begin=journal.begin)
-        loaded.failed = [lost for lost in loaded.failed if not self._is_history(lost.name)]
+        loaded.failed = [lost for lost in loaded.failed if not is_ipythons(lost.name)]
         for lost in loaded.failed:
             if lost.name in damaged:
                 lost.why = DAMAGED
         return loaded, mapped
-
-    def _is_history(self, name: str) -> bool:
-        """Nobody misses a part of it."""
-        return is_history(name) and type(self._shell.user_ns[name]) is not Tombstone
 
     def _count(self, loaded: Loaded, comeback: Comeback) -> None:
         """What came back whole and a person would count."""

@@ -7,7 +7,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from . import live
-from .kinds import is_own
+from .kinds import KERNELS, is_own, module_of, top
 from .tombstone import Tombstone
 
 PLAIN = (tuple, list, dict, set, frozenset)
@@ -44,11 +44,14 @@ class Graves:
         """The first that the value leads to, not by way of modules or of libraries' code."""
         if not self._known:
             return None
-        seen = {id(live.namespace()), *self._whole}
-        found = search([value], self.has, is_data, seen)
+        seen = {id(live.namespace())}
+        found = search([value], self.has, self._is_open, seen)
         if found is None:
-            self._whole = seen
+            self._whole |= seen
         return found
+
+    def _is_open(self, value: Any) -> bool:
+        return id(value) not in self._whole and is_data(value)
 
 
 def has_hole(value: object) -> bool:
@@ -77,4 +80,6 @@ def is_data(value: Any) -> bool:
         return value.__globals__ is live.namespace()
     if issubclass(kind, type):
         return is_own(value)
-    return gc.is_tracked(value) and not issubclass(kind, ModuleType)
+    if issubclass(kind, ModuleType) or top(module_of(kind)) in KERNELS:  # the shell has all names
+        return False
+    return gc.is_tracked(value)

@@ -17,10 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from . import libraries, live
-from .kinds import HEAP_TYPE, describe, dict_of, flags_of, is_by_name, is_own, mro_of, top
-
-KERNELS = ("vivarium_kernel", "ipykernel", "IPython", "asyncio", "tornado")
-
+from .kinds import HEAP_TYPE, KERNELS, describe, dict_of, flags_of, is_by_name, is_own, mro_of, top
 
 ACCESSORS = ("Accessor", "CachedAccessor")  # pandas' own, by any version
 
