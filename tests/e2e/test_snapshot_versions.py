@@ -18,6 +18,12 @@ class Frame:
 """
 OLD = f"__version__ = '1.0'\nclass Kind: pass\n{FRAME}"
 NEW = f"__version__ = '2.0'  # has no Kind any more\n{FRAME}"
+DEADLY = f"""
+import os
+class Kind:
+    def __setstate__(self, state): os._exit(9)
+    __new__ = lambda cls: os._exit(9)
+{FRAME}"""
 CELL = """
 import mylib
 class Box: pass
@@ -121,6 +127,23 @@ def test_a_state_that_is_damaged_costs_no_placeholder(world: World) -> None:
     result = go_on(world, OLD, "print(x, df)")
     assert result.stdout.startswith("5 <not restored: mylib.Frame in 'df'")
     assert list(not_back(result)) == ["df", "other", "data", "boxes"]
+    assert carried(world) == dict.fromkeys(("df", "other", "data", "boxes"), 1)
+
+
+def test_a_state_that_ends_the_kernel_that_looks_into_it_is_given_up(world: World) -> None:
+    begin(world)
+    go_on(world, NEW, "pass")
+    world.kernel.kill()
+    (world.kernel.workspace / "mylib.py").write_text(DEADLY)
+    kernel = world.start(world.store.kept, dies=True)
+    assert kernel.process.wait(20) == 9
+    name = (world.store.spool / "restoring").read_bytes()[4:].rstrip(b"\0")
+    assert name == b"df"
+    world.start(world.store.kept, skip=["df"])
+    assert world.run("print(x, type(df).__name__)").stdout == "5 Tombstone\n"
+    result = go_on(world, DEADLY, "print(x, type(other).__name__)")
+    assert result.stdout == "5 Tombstone\n"
+    assert not result.report["restored"]["kept"]
     assert carried(world) == dict.fromkeys(("df", "other", "data", "boxes"), 1)
 
 

@@ -11,7 +11,7 @@ import platform
 import struct
 import threading
 import time
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,7 +138,7 @@ class Restorer:
                 cell = found.cells[entry.name]
                 namespace[entry.name] = bury(entry.type, why, entry.name, cell)
                 failed.append(Lost(entry.name, entry.type, why))
-        self._carry(found, Loaded([], failed))
+        self._carry(found, Loaded([], failed), (row for row in found.left_out if row.carried))
 
     def _restore(self, found: Read, what: Restore, comeback: Comeback) -> None:
         began = time.monotonic()
@@ -155,12 +155,12 @@ class Restorer:
             self._cells.recall(self._shell.user_ns, found.cells)
         finally:
             journal.end()
-        self._carry(found, loaded)
+        self._carry(found, loaded, older.rows())
         comeback.failed = [lost for lost in loaded.failed if not is_history(lost.name)]
         comeback.failed += self._mark_absent(found)
-        comeback.failed += self._torn(found, comeback.failed)
-        carried = (lost for lost in comeback.failed if self._writer.omissions.carries(lost.name))
-        comeback.kept = any(NOT_RUN not in lost.why for lost in carried)
+        comeback.failed += self._torn(comeback.failed)
+        carried = [self._writer.omissions.carried(lost.name) for lost in comeback.failed]
+        comeback.kept = any(row and NOT_RUN not in row.why for row in carried)
         self._count(loaded, comeback)
         comeback.cwd_gone = loaded.cwd_gone
         blamed = loaded.graves.packages()
@@ -195,18 +195,18 @@ class Restorer:
         comeback.names = found.count("")
         comeback.imports = sum(bool(origin) for origin in found)
 
-    def _torn(self, found: Read, known: list[Lost]) -> list[Lost]:
+    def _torn(self, known: list[Lost]) -> list[Lost]:
         """Also not there: what could not be saved, or could not be loaded earlier."""
         told = {lost.name for lost in known}
-        carried = {row.name: row for row in found.left_out if row.carried}
         rows = []
         for name, value in self._shell.user_ns.items():
             if name in told or is_history(name):
                 continue
+            carried = self._writer.omissions.carried(name)
             if type(value) is Tombstone:
                 rows.append(Lost(name, value._what, value._why))
-            elif name in carried and self._writer.omissions.carries(name):
-                rows.append(Lost(name, carried[name].what, carried[name].why))
+            elif carried is not None:
+                rows.append(Lost(name, carried.what, carried.why))
         return rows
 
     def _mark_absent(self, found: Read) -> list[Lost]:
@@ -218,10 +218,10 @@ class Restorer:
                 absent.append(Lost(row.name, row.what, row.why))
         return absent
 
-    def _carry(self, found: Read, loaded: Loaded) -> None:
+    def _carry(self, found: Read, loaded: Loaded, carried: Iterable[LeftOut]) -> None:
         """What could not be restored stays in its generation: the next ones say in which."""
         namespace, omissions = self._shell.user_ns, self._writer.omissions
-        rows = {row.name: row for row in found.left_out if row.carried}
+        rows = {row.name: row for row in carried}
         for lost in loaded.failed:
             if lost.name in found.bytes_of:
                 size = found.bytes_of[lost.name]

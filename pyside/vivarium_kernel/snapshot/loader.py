@@ -133,7 +133,11 @@ class Loading:
                 self.result.failed.append(lost)
 
     def load_some(
-        self, names: Set[str], known: Mapping[str, Any], begin: Callable[[int, str], None]
+        self,
+        names: Set[str],
+        skip: Set[str],
+        known: Mapping[str, Any],
+        begin: Callable[[int, str], None],
     ) -> dict[str, Any]:
         """Those of the names that lack nothing; nothing is bound.  The rest is made only for what
         they refer to, and what is known already takes the place of the like."""
@@ -141,7 +145,7 @@ class Loading:
         for entry, end in self._each(begin):
             if entry.name in names:
                 self._replace()
-            value, lost = self._load(entry, end, False)
+            value, lost = self._load(entry, end, entry.name in skip)
             if entry.name in known:
                 self._replaced.append((value, known[entry.name]))
             elif entry.name in names and lost is None:
@@ -261,6 +265,7 @@ def load_some(
     dumped: Dumped,
     *,
     names: Set[str],
+    skip: Set[str],
     known: Mapping[str, Any],
     begin: Callable[[int, str], None],
 ) -> dict[str, Any]:
@@ -268,4 +273,4 @@ def load_some(
     loading = Loading(stream, buffers, dumped)
     with muted():
         loading.load_process()
-        return loading.load_some(names, known, begin)
+        return loading.load_some(names, skip, known, begin)

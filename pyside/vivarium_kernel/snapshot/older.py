@@ -6,9 +6,9 @@ was wanted is kept, bound to the classes and objects that are here already.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..connection import Restore
@@ -17,6 +17,7 @@ from .history import is_history
 from .loader import load_some
 from .manifest import LeftOut, Read
 from .mapping import Store
+from .records import Entry
 from .salvage import NOT_RUN
 from .tombstone import Tombstone
 
@@ -34,7 +35,7 @@ class Older:
 
     def find(self, begin: Begin) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        rows = [row for row in self.newest.left_out if self._is_due(row)]
+        rows = [row for row in self.rows() if row.carried in self.launch.older]
         place = os.path.dirname(self.launch.manifest)
         for number in sorted({row.carried for row in rows}):
             with suppress(Exception):  # it stays where it is
@@ -42,34 +43,40 @@ class Older:
                 values |= self._from(older, [r for r in rows if r.carried == number], begin)
         return values
 
-    def _is_due(self, row: LeftOut) -> bool:
-        """One that killed a kernel is not tried again."""
-        here = row.name in self.namespace and row.carried in self.launch.older
-        return here and row.name not in self.launch.skip and NOT_RUN not in row.why
+    def rows(self) -> Iterator[LeftOut]:
+        """What older ones have.  One that ended a kernel which looked into it is given up."""
+        rows = [row for row in self.newest.left_out if row.carried]
+        deadly = {row.carried for row in rows if row.name in self.launch.skip}
+        for row in rows:
+            yield replace(row, why=NOT_RUN) if row.carried in deadly else row
 
     def _from(self, older: Read, rows: Sequence[LeftOut], begin: Begin) -> dict[str, Any]:
-        names = {row.name for row in rows if self._is_untouched(row.name, older)}
-        if not names.intersection(older.hashes):
-            return {}
+        skip = {row.name for row in rows if NOT_RUN in row.why}
+        names = {row.name for row in rows if row.name not in skip and self._is_due(row, older)}
         entries = older.dumped.entries
-        last = max(at for at, entry in enumerate(entries) if entry.name in names)
-        del entries[last + 1 :]
+        wanted = [at for at, entry in enumerate(entries) if entry.name in names]
+        if not wanted:
+            return {}
+        first = entries[wanted[0]].name
+        del entries[wanted[-1] + 1 :]
         stream = self.store.read(older.stream.size, older.stream.chunks)
-        own = {
-            entry.first_buffer + number
-            for entry in entries
-            if entry.name in names
-            for number in range(entry.buffer_count)
-        }
-        buffers, _ = self.store.every(older.buffers, own)
-        known = self._known(older)
-        return load_some(stream, buffers, older.dumped, names=names, known=known, begin=begin)
+        buffers, _ = self.store.every(older.buffers, buffers_of(entries, names))
+        return load_some(
+            stream,
+            buffers,
+            older.dumped,
+            names=names,
+            skip=skip,
+            known=self._known(older),
+            begin=lambda place, _: begin(place, first),  # the others load in the newest one
+        )
 
-    def _is_untouched(self, name: str, older: Read) -> bool:
+    def _is_due(self, row: LeftOut, older: Read) -> bool:
         """What stands for it is as it was made: no cell has worked on it since."""
-        if type(self.namespace[name]) is Tombstone:
+        if type(self.namespace.get(row.name)) is Tombstone:
             return True
-        return self.newest.hashes.get(name, "") == older.hashes.get(name)
+        known = self.newest.hashes.get(row.name)
+        return known is not None and known == older.hashes.get(row.name)
 
     def _known(self, older: Read) -> dict[str, Any]:
         """Names that have not changed since, and whose values are whole."""
@@ -82,3 +89,8 @@ class Older:
             and name not in torn
             and not is_history(name)
         }
+
+
+def buffers_of(entries: Sequence[Entry], names: Set[str]) -> set[int]:
+    own = [entry for entry in entries if entry.name in names]
+    return {each.first_buffer + number for each in own for number in range(each.buffer_count)}

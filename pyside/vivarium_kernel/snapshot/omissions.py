@@ -24,8 +24,8 @@ class Omissions:
         """Its value could not be restored and is still in generation row.carried."""
         self._carried[name] = (sign(tombstone), row)
 
-    def carries(self, name: str) -> bool:
-        return name in self._carried
+    def carried(self, name: str) -> LeftOut | None:
+        return self._carried[name][1] if name in self._carried else None
 
     def apply(self, namespace: MutableMapping[str, Any]) -> list[LeftOut]:
         """Take what is kept back out of the namespace; returns the rows that hold now."""
