@@ -330,31 +330,23 @@ void saving_on_lost(unsigned long long cell, long long since, void *workspace)
 			  NULL, NULL);
 }
 
-static void tell_one(const json_t *row, struct buf *out)
-{
-	const char *name = json_text(row, "name", "?");
-	const char *what = json_text(row, "what", "");
-	const char *why = json_text(row, "why", "");
-
-	if (!name[0]) { /* something of the process: it has no type */
-		name = what;
-		what = "";
-	}
-	utf8_show_cut(out, name, strlen(name), NAME_SHOWN);
-	buf_text(out, " (");
-	utf8_show_cut(out, what, strlen(what), NAME_SHOWN);
-	buf_text(out, what[0] && why[0] ? ": " : "");
-	utf8_show_cut(out, why, strlen(why), WHY_SHOWN);
-	buf_text(out, ")");
-}
-
 static void tell_failed(const json_t *failed, struct buf *out)
 {
 	size_t count = json_array_size(failed);
 
 	for (size_t i = 0; i < count && i < FAILED_SHOWN; i++) {
+		const json_t *row = json_array_get(failed, i);
+		const char *name = json_text(row, "name", "?");
+		const char *what = json_text(row, "what", "");
+		const char *why = json_text(row, "why", "");
+
 		buf_text(out, i ? ", " : "Not back: ");
-		tell_one(json_array_get(failed, i), out);
+		utf8_show_cut(out, name, strlen(name), NAME_SHOWN);
+		buf_text(out, " (");
+		utf8_show_cut(out, what, strlen(what), NAME_SHOWN);
+		buf_text(out, what[0] && why[0] ? ": " : "");
+		utf8_show_cut(out, why, strlen(why), WHY_SHOWN);
+		buf_text(out, ")");
 	}
 	if (count > FAILED_SHOWN)
 		buf_printf(out, ", +%zu more", count - FAILED_SHOWN);

@@ -156,7 +156,7 @@ def test_what_has_no_name_is_told_as_what_it_is(world: World) -> None:
     result = go_on(world, "# nothing\n", look)
     assert result.stdout == "True\n"
     (row,) = result.report["restored"]["failed"]
-    assert (row["name"], row["what"]) == ("", "warning filters")
+    assert (row["name"], row["what"]) == ("warning filters", "")
     assert row["why"].startswith("mylib.Notice: AttributeError")
 
 

@@ -175,8 +175,8 @@ class Loading:
 
     def _miss_part(self, name: str, why: str) -> None:
         called = CALLED.get(name, name)
-        if all(lost.name or lost.what != called for lost in self.result.failed):
-            self.result.failed.append(Lost("", called, why))
+        if all(lost.name != called for lost in self.result.failed):
+            self.result.failed.append(Lost(called, "", why))
 
     def _each(self, begin: Callable[[int, str], None]) -> Iterator[tuple[Entry, int]]:
         """Each name, and how long the memo is after it."""

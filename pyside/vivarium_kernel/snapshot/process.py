@@ -201,7 +201,7 @@ LAST = {  # what loading the names may disturb
     "shell": Part(read_shell, write_shell),
     **{name: Part(*pair) for name, pair in libraries.PARTS.items()},
 }
-CALLED = {  # in a list of what did not come back; others as they are
+CALLED = {  # in a list of names that did not come back: none is a variable's.  Others as they are
     "environment": "environment variables",
     "path": "sys.path",
     "patches": "what cells put into libraries",
@@ -211,7 +211,8 @@ CALLED = {  # in a list of what did not come back; others as they are
     "random": "random generator",
     "warnings": "warning filters",
     "decimal": "decimal context",
-    "logging": "loggers",
+    "locale": "locale setting",
+    "logging": "logging levels and handlers",
 }
 
 
