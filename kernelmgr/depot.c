@@ -95,7 +95,7 @@ static void fill(struct depot *self, struct generation *generation,
 	generation->bytes = manifest->bytes;
 	generation->chunks = take(&manifest->chunks);
 	generation->count = manifest->count;
-	generation->carries = manifest->carries;
+	memcpy(generation->carries, manifest->carries, sizeof generation->carries);
 	if (manifest->cell > self->last_cell)
 		self->last_cell = manifest->cell;
 	count_uses(self, generation);

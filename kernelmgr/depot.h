@@ -65,6 +65,9 @@ long long depot_last_cell(const struct depot *self);
 /* Where its manifest lies. */
 void depot_manifest_path(const struct depot *self, uint64_t generation, char *out,
 			 size_t size);
+/* The generations, as an array, in which it says that names are which it could not
+ * load, and whose manifests are right.  Caller owns return value. */
+json_t *depot_older(const struct depot *self, uint64_t generation);
 /* The names in it that crashed an earlier restore: an array, borrowed, perhaps NULL. */
 const json_t *depot_skipped(const struct depot *self, uint64_t generation);
 /* Remembers that restoring this name ended the kernel. */

@@ -188,18 +188,36 @@ static bool over(const struct depot *self)
 	       (self->limits.max_bytes && self->bytes > self->limits.max_bytes);
 }
 
-void depot_prune(struct depot *self)
+static bool is_among(const uint64_t *numbers, size_t count, uint64_t number)
 {
-	const struct generation *head = depot_generation(self, self->head);
-	uint64_t carries = head ? head->carries : 0;
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] == number)
+			return true;
+	return false;
+}
+
+static void drop_but(struct depot *self, const uint64_t *carried, size_t count)
+{
 	size_t at = 0;
 
 	while (at < self->count && self->count > 1 && over(self)) {
 		uint64_t number = self->kept[at].number;
 
-		if (number == self->head || number == carries)
+		if (number == self->head || is_among(carried, count, number))
 			at++;
 		else
 			drop(self, at);
 	}
+}
+
+void depot_prune(struct depot *self)
+{
+	const struct generation *head = depot_generation(self, self->head);
+	uint64_t carried[CARRIES_MAX] = {0};
+
+	if (head)
+		memcpy(carried, head->carries, sizeof carried);
+	drop_but(self, carried, CARRIES_MAX);
+	drop_but(self, carried, 1); /* a kernel must not get over the limits by naming
+				     * many */
 }

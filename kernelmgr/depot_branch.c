@@ -49,9 +49,10 @@ static int copy_generations(const struct depot *self, uint64_t number, struct de
 {
 	const struct generation *generation = depot_generation(self, number);
 
-	if (generation && depot_generation(self, generation->carries) &&
-	    copy_generation(self, generation->carries, to, err) < 0)
-		return -1;
+	for (size_t i = 0; generation && i < CARRIES_MAX && generation->carries[i]; i++)
+		if (depot_generation(self, generation->carries[i]) &&
+		    copy_generation(self, generation->carries[i], to, err) < 0)
+			return -1;
 	return number ? copy_generation(self, number, to, err) : 0;
 }
 

@@ -33,6 +33,25 @@ static int check_whole(struct depot *self, const struct generation *generation,
 	return 0;
 }
 
+json_t *depot_older(const struct depot *self, uint64_t generation)
+{
+	const struct generation *found = depot_generation(self, generation);
+	json_t *numbers = json_array();
+
+	for (size_t i = 0; found && i < CARRIES_MAX && found->carries[i]; i++) {
+		owned(manifest_finish) struct manifest manifest = {0};
+		const struct generation *older =
+		    depot_generation(self, found->carries[i]);
+		struct err err;
+
+		if (older && !older->condemned[0] &&
+		    depot_read_manifest(self, older->number, &manifest, &err) == 0)
+			json_array_append_new(numbers,
+					      json_integer((json_int_t)older->number));
+	}
+	return numbers;
+}
+
 /* The next to try: the one that was in force before it.  A namespace that was begun
  * afresh does not turn into the one before. */
 static struct generation *one_before(const struct depot *self,

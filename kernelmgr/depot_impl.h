@@ -22,7 +22,7 @@ struct generation {
 	    first; /* of the cells that ran since the state before it; 0 unknown */
 	uint64_t bytes;
 	bool fresh;                     /* its namespace was begun empty */
-	uint64_t carries;               /* the oldest that it has names in; 0 none */
+	uint64_t carries[CARRIES_MAX];  /* those it has names in, as of its manifest */
 	char condemned[DEPOT_WHY_SIZE]; /* "": it may be restored */
 	struct chunk_ref *chunks;       /* owned; NULL if its manifest is not right */
 	size_t count;

@@ -103,20 +103,32 @@ static int gather(struct gathering *self, const json_t *root, struct err *err)
 	return 0;
 }
 
-static uint64_t oldest_carried(const json_t *root)
+/* The newest give way. */
+static void add_carried(uint64_t carries[CARRIES_MAX], uint64_t number)
+{
+	size_t at = 0;
+
+	while (at < CARRIES_MAX && carries[at] && carries[at] < number)
+		at++;
+	if (at == CARRIES_MAX || carries[at] == number)
+		return;
+	memmove(carries + at + 1, carries + at,
+		(CARRIES_MAX - 1 - at) * sizeof *carries);
+	carries[at] = number;
+}
+
+static void list_carried(const json_t *root, uint64_t carries[CARRIES_MAX])
 {
 	const json_t *row;
-	uint64_t oldest = 0;
 	size_t i;
 
 	json_array_foreach(json_object_get(root, "left_out"), i, row)
 	{
 		long long carried = json_integer_of(row, "carried", 0);
 
-		if (carried > 0 && (!oldest || (uint64_t)carried < oldest))
-			oldest = (uint64_t)carried;
+		if (carried > 0)
+			add_carried(carries, (uint64_t)carried);
 	}
-	return oldest;
 }
 
 int manifest_read(struct manifest *out, const char *text, size_t size, struct err *err)
@@ -136,7 +148,7 @@ int manifest_read(struct manifest *out, const char *text, size_t size, struct er
 		return err_set(err, ERR_PARSE, "generation is missing");
 	self.generation = (uint64_t)generation;
 	self.cell = json_integer_of(self.root, "cell", 0);
-	self.carries = oldest_carried(self.root);
+	list_carried(self.root, self.carries);
 	if (!json_is_array(json_object_get(self.root, "entries")))
 		return err_set(err, ERR_PARSE, "entries is missing");
 	if (gather(&gathering, self.root, err) < 0)

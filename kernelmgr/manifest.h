@@ -19,6 +19,7 @@ enum {
 	CHUNK_MAX = 16 << 20,          /* bytes */
 	MANIFEST_MAX = 64 << 20,       /* bytes */
 	MANIFEST_TREE_MAX = 512 << 20, /* bytes of what is made of it; in the helper */
+	CARRIES_MAX = 8,               /* generations */
 	MANIFEST_CHUNKS_MAX = 4 << 20, /* 4 TiB in chunks of 1 MiB */
 };
 
@@ -31,10 +32,9 @@ struct manifest {     /* zero is an empty one */
 	json_t *root; /* owned */
 	uint64_t generation;
 	long long cell;
-	/* Oldest generation in which it says that names are which it could not take
-	 * over
-	 * ("carried" in left_out); 0 none. */
-	uint64_t carries;
+	/* Generations in which it says that names are which it could not take over
+	 * ("carried" in left_out): each once, the oldest first, then 0. */
+	uint64_t carries[CARRIES_MAX];
 	uint64_t bytes;           /* of its chunks, each counted once */
 	struct chunk_ref *chunks; /* owned; those of the stream first, each once */
 	size_t count;

@@ -224,6 +224,7 @@ static int start(struct proof *self, const json_t *answer, struct err *err)
 	    .namespace_max = self->place->namespace_max,
 	    .manifest = json_text(answer, "manifest", ""),
 	    .skip = json_object_get(answer, "skip"),
+	    .older = json_object_get(answer, "older"),
 	    .moved_from = moved_from[0] ? moved_from : NULL,
 	};
 	const struct kernel_begin begin = {.workdir = workspace->dir,

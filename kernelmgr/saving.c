@@ -119,6 +119,7 @@ static void on_begin(const json_t *answer, void *arg)
 	    .namespace_max = self->place->namespace_max,
 	    .manifest = manifest[0] ? manifest : NULL,
 	    .skip = json_object_get(answer, "skip"),
+	    .older = json_object_get(answer, "older"),
 	    .moved_from = moved_from[0] ? moved_from : NULL,
 	};
 
@@ -412,7 +413,12 @@ static void tell(struct workspace *self, const json_t *restored, struct buf *out
 		   count > names ? "import" : "variable", plural_s(count), cell);
 	tell_lost_cells(self, cell, (long long)self->cells, out);
 	buf_text(out, ".\n");
+	tell_versions(json_object_get(restored, "causes"), out);
 	tell_failed(failed, out);
+	if (json_is_true(json_object_get(restored, "kept")))
+		buf_text(out,
+			 "What could not be loaded stays saved, and comes back once "
+			 "it can be, unless its name is used anew.\n");
 	tell_versions(json_object_get(restored, "versions"), out);
 	tell_gone("The working directory is no longer there: ",
 		  json_text(restored, "cwd_gone", NULL), out);

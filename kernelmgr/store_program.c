@@ -113,6 +113,8 @@ static void describe_begin(struct store_job *self, uint64_t generation)
 		      (json_int_t)depot_last_cell(self->depot), "manifest",
 		      generation ? path : "", "moved_from",
 		      depot_origin(self->depot, generation)));
+	json_object_set_new(self->answer, "older",
+			    depot_older(self->depot, generation));
 	if (skip)
 		json_object_set(self->answer, "skip", (json_t *)(uintptr_t)skip);
 }

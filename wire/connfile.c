@@ -28,6 +28,11 @@ int connfile_path(char *out, size_t size, const char *runtime_dir,
 	return 0;
 }
 
+static json_t *list_of(const json_t *given)
+{
+	return given ? json_deep_copy(given) : json_array();
+}
+
 static json_t *snapshot_json(const struct connfile_snapshot *self)
 {
 	json_t *restore = NULL;
@@ -36,8 +41,8 @@ static json_t *snapshot_json(const struct connfile_snapshot *self)
 		return json_null();
 	if (self->manifest)
 		restore =
-		    json_pack("{ss so ss*}", "manifest", self->manifest, "skip",
-			      self->skip ? json_deep_copy(self->skip) : json_array(),
+		    json_pack("{ss so so ss*}", "manifest", self->manifest, "skip",
+			      list_of(self->skip), "older", list_of(self->older),
 			      "moved_from", self->moved_from);
 	return json_pack("{ss ss ss sI sI so}", "store", self->store, "spool",
 			 self->spool, "mode", self->always ? "always" : "idle",

@@ -26,6 +26,7 @@ struct connfile_snapshot {
 	uint64_t namespace_max; /* bytes; 0: no limit */
 	const char *manifest;   /* in store: what to begin with; NULL: nothing */
 	const json_t *skip;     /* names not to restore; NULL: none */
+	const json_t *older;    /* generations beside it that have names of it; NULL */
 	const char *moved_from; /* where the files were, if they are copies; NULL */
 };
 

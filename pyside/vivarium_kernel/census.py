@@ -4,11 +4,17 @@
 import os
 import sys
 import threading
+from types import BuiltinMethodType, MethodType
+from typing import Any
 from weakref import WeakSet
+
+WAITS = ("ThreadedChildWatcher._do_waitpid", "_ThreadedChildWatcher._do_waitpid")  # asyncio's
+METHODS = (MethodType, BuiltinMethodType)
 
 
 class Census:
-    def __init__(self) -> None:
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
         self._own: WeakSet[threading.Thread] = WeakSet()
 
     def exclude_present(self) -> None:
@@ -21,9 +27,16 @@ class Census:
             self._own.add(thread)
 
     def threads(self) -> int:
-        return sum(
-            thread not in self._own and not _is_a_helper(thread) for thread in threading.enumerate()
-        )
+        threads = [each for each in threading.enumerate() if each not in self._own]
+        threads = [each for each in threads if hasattr(each, "_target")]  # else it is at its end
+        return sum(not (_is_a_helper(each) or self._is_of_scripts(each)) for each in threads)
+
+    def _is_of_scripts(self, thread: threading.Thread) -> bool:
+        """With the first %%bash, IPython starts one for the loop that its scripts are read in."""
+        magics = self._shell.magics_manager.registry.get("ScriptMagics")
+        loop = getattr(magics, "event_loop", None)
+        target: Any = getattr(thread, "_target", None)
+        return loop is not None and type(target) in METHODS and target.__self__ is loop
 
     def children(self) -> int:
         """Living children; not zombies, not multiprocessing's own helpers."""
@@ -37,8 +50,12 @@ class Census:
 
 
 def _is_a_helper(thread: threading.Thread) -> bool:
-    """pyzmq starts a thread of its own with the first large message, tqdm with the first bar."""
-    return type(thread).__module__.startswith(("zmq.", "tqdm."))
+    """pyzmq starts a thread of its own with the first large message, tqdm with the first bar,
+    asyncio one that waits for the end of a child, which is counted itself."""
+    if type(thread).__module__.startswith(("zmq.", "tqdm.")):
+        return True
+    target = getattr(thread, "_target", None)
+    return type(target) is MethodType and getattr(target.__func__, "__qualname__", "") in WAITS
 
 
 def _has_children() -> bool:

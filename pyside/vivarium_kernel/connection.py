@@ -31,6 +31,7 @@ class Restore:
     manifest: str  # of the generation to come back from
     skip: frozenset[str]  # names that killed or hung an earlier attempt
     moved_from: str = ""  # where the work directory was, if it is a copy
+    older: frozenset[int] = frozenset()  # generations beside it that have names of it
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def parse_snapshot(found: dict[str, Any] | None) -> SnapshotLaunch | None:
             str(restore["manifest"]),
             frozenset(restore["skip"]),
             str(restore.get("moved_from", "")),
+            frozenset(restore["older"]),
         ),
     )
 

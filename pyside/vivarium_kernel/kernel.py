@@ -67,7 +67,7 @@ class Kernel(IPythonKernel):
         self.interrupts = self.shell.interrupts = interrupts
         self.leave = leave
         self.reports = reports
-        self.census = Census()
+        self.census = Census(self.shell)
         self.census.exclude_present()
         self.cells = cells
         self.questions = Questions()

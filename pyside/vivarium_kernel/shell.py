@@ -104,6 +104,14 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
             result.error_in_exec = KeyboardInterrupt()
         return failed
 
+    def atexit_operations(self) -> None:
+        """Asks where it is, and its traceback would be in the next result."""
+        try:
+            os.getcwd()
+        except OSError:  # the directory was removed
+            os.chdir("/")
+        super().atexit_operations()
+
     def system_piped(self, cmd: str) -> None:
         """`!cmd`.  A command that died of an interrupt interrupts its cell too."""
         if cmd.rstrip().endswith("&"):

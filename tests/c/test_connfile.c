@@ -37,21 +37,21 @@ CASE(the_memory_file_holds_what_jupyter_expects_and_cannot_be_changed)
 	const char *store, *spool, *mode, *manifest;
 	int shell, iopub, input, control, heartbeat, v, pid, split, summary, cell;
 	int generation, most;
-	json_t *skip;
-	assert_int_equal(json_unpack(root,
-				     "{ss ss ss ss si si si si si s{si ss s[i!] si si "
-				     "si s{ss ss ss si si s{ss so!}!}!} !}",
-				     "key", &key, "signature_scheme", &scheme,
-				     "transport", &transport, "ip", &ip, "shell_port",
-				     &shell, "iopub_port", &iopub, "stdin_port", &input,
-				     "control_port", &control, "hb_port", &heartbeat,
-				     "vivarium", "v", &v, "runtime_dir", &dir,
-				     "peer_pids", &pid, "stream_split", &split,
-				     "summary_max", &summary, "cell", &cell, "snapshot",
-				     "store", &store, "spool", &spool, "mode", &mode,
-				     "generation", &generation, "namespace_max", &most,
-				     "restore", "manifest", &manifest, "skip", &skip),
-			 0);
+	json_t *skip, *older;
+	assert_int_equal(
+	    json_unpack(root,
+			"{ss ss ss ss si si si si si s{si ss s[i!] si si "
+			"si s{ss ss ss si si s{ss so so!}!}!} !}",
+			"key", &key, "signature_scheme", &scheme, "transport",
+			&transport, "ip", &ip, "shell_port", &shell, "iopub_port",
+			&iopub, "stdin_port", &input, "control_port", &control,
+			"hb_port", &heartbeat, "vivarium", "v", &v, "runtime_dir", &dir,
+			"peer_pids", &pid, "stream_split", &split, "summary_max",
+			&summary, "cell", &cell, "snapshot", "store", &store, "spool",
+			&spool, "mode", &mode, "generation", &generation,
+			"namespace_max", &most, "restore", "manifest", &manifest,
+			"skip", &skip, "older", &older),
+	    0);
 	assert_string_equal(key, KEY);
 	assert_string_equal(scheme, "hmac-sha256");
 	assert_string_equal(transport, "ipc");

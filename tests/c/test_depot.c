@@ -55,8 +55,10 @@ static void hash_of(const void *data, size_t size, char out[33])
 		 (unsigned long long)value.low64);
 }
 
-/* What a kernel would write for a namespace whose stream is this text. */
-static void spool(unsigned generation, int cell, const char *text)
+/* What a kernel would write for a namespace whose stream is this text; left_out: rows
+ * of names that it could not load. */
+static void spool_with(unsigned generation, int cell, const char *text,
+		       const char *left_out)
 {
 	char hash[33], name[64];
 	owned(free_text) char *manifest = NULL;
@@ -68,10 +70,16 @@ static void spool(unsigned generation, int cell, const char *text)
 	    "{\"v\":1,\"generation\":%u,\"cell\":%d,\"time\":1,\"chunk_bytes\":65536,"
 	    "\"stream\":{\"size\":%zu,\"chunks\":[\"%s\"]},\"buffers\":[],\"entries\":["
 	    "{\"name\":\"x\",\"type\":\"str\",\"bytes\":%zu,\"hash\":\"%s\"}],"
-	    "\"changes\":{\"added\":[\"x\"],\"changed\":[],\"removed\":[]}}",
-	    generation, cell, strlen(text), hash, strlen(text), hash);
+	    "\"changes\":{\"added\":[\"x\"],\"changed\":[],\"removed\":[]},"
+	    "\"left_out\":[%s]}",
+	    generation, cell, strlen(text), hash, strlen(text), hash, left_out);
 	snprintf(name, sizeof name, "spool/%u.json", generation);
 	put(name, manifest, strlen(manifest));
+}
+
+static void spool(unsigned generation, int cell, const char *text)
+{
+	spool_with(generation, cell, text, "");
 }
 
 static const struct depot_limits limits = {.keep = 3};
@@ -137,6 +145,47 @@ CASE(only_so_many_are_kept_and_chunks_of_none_go)
 	assert_int_equal(access(at("generations/3.json"), F_OK), 0);
 }
 
+static bool is_kept(unsigned generation)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, "generations/%u.json", generation);
+	return access(at(name), F_OK) == 0;
+}
+
+CASE(what_could_not_be_loaded_keeps_its_generations)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	spool_with(2, 2, "two", "{\"name\":\"a\",\"carried\":1}");
+	adopt(depot, 2);
+	for (unsigned i = 3; i <= 6; i++) {
+		char text[16];
+
+		snprintf(text, sizeof text, "text %u", i);
+		spool_with(
+		    i, (int)i, text,
+		    "{\"name\":\"a\",\"carried\":2},{\"name\":\"b\",\"carried\":2},"
+		    "{\"name\":\"c\",\"carried\":1}");
+		adopt(depot, i);
+	}
+	assert_true(is_kept(1) && is_kept(2) && is_kept(6));
+	assert_false(is_kept(3) || is_kept(4) || is_kept(5));
+	/* Naming more of them does not get a kernel over the limits. */
+	spool_with(7, 7, "text 7",
+		   "{\"name\":\"a\",\"carried\":1},{\"name\":\"b\",\"carried\":2},"
+		   "{\"name\":\"c\",\"carried\":6}");
+	adopt(depot, 7);
+	assert_true(is_kept(1) && is_kept(6) && is_kept(7));
+	assert_false(is_kept(2));
+	spool(8, 8, "text 8");
+	adopt(depot, 8);
+	assert_false(is_kept(1));
+}
+
 CASE(a_whole_generation_in_the_spool_survives_its_kernel)
 {
 	owned(buf_finish) struct buf words = {0};
@@ -193,6 +242,36 @@ static void flip(const char *name, long offset)
 	fseek(file, offset, SEEK_SET);
 	fputc(c ^ 1, file);
 	fclose(file);
+}
+
+static void expect_older(struct depot *depot, uint64_t generation, const char *numbers)
+{
+	json_auto_t *older = depot_older(depot, generation);
+	owned(free_text) char *text = json_dumps(older, JSON_COMPACT);
+
+	assert_string_equal(text, numbers);
+}
+
+CASE(what_could_not_be_loaded_is_looked_for_in_right_generations_only)
+{
+	owned(buf_finish) struct buf words = {0};
+	owned(depot_close) struct depot *depot = open_it("w", &words);
+	struct err err = {0};
+
+	spool(1, 1, "one");
+	adopt(depot, 1);
+	spool(2, 2, "two");
+	adopt(depot, 2);
+	spool_with(3, 3, "three",
+		   "{\"name\":\"a\",\"carried\":2},{\"name\":\"b\",\"carried\":1},"
+		   "{\"name\":\"c\",\"carried\":9},{\"name\":\"d\",\"carried\":-1}");
+	adopt(depot, 3);
+	expect_older(depot, 3, "[1,2]");
+	expect_older(depot, 2, "[]");
+	flip("generations/1.json", 30);
+	expect_older(depot, 3, "[2]");
+	assert_int_equal(depot_condemn(depot, 2, "it is damaged", &err), 0);
+	expect_older(depot, 3, "[]");
 }
 
 static void two_generations(void)
@@ -494,6 +573,8 @@ CASE(a_branch_of_nothing_begins_empty_and_counts_on)
 #define EACH(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 RUN(EACH(the_newest_of_what_was_adopted_is_in_force),
     EACH(only_so_many_are_kept_and_chunks_of_none_go),
+    EACH(what_could_not_be_loaded_keeps_its_generations),
+    EACH(what_could_not_be_loaded_is_looked_for_in_right_generations_only),
     EACH(a_whole_generation_in_the_spool_survives_its_kernel),
     EACH(what_is_wrong_in_the_spool_is_refused),
     EACH(a_flipped_byte_in_a_chunk_is_noticed),

@@ -31,7 +31,9 @@ class Store:
     def launch(self, restore: int | None = None, **changes: Any) -> dict[str, Any]:
         """The connection file's "snapshot"; restore: the generation to come back from."""
         skip = changes.pop("skip", [])
-        back = {"manifest": str(self.generations / f"{restore}.json"), "skip": skip}
+        older = [int(path.stem) for path in self.generations.glob("*.json")]
+        manifest = str(self.generations / f"{restore}.json")
+        back = {"manifest": manifest, "skip": skip, "older": older}
         return {
             "store": str(self.store),
             "spool": str(self.spool),

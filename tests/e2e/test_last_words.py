@@ -96,3 +96,10 @@ def test_nothing_is_told_twice_by_a_kernel_that_stops(client: Client) -> None:
     assert result.data["earlier_output"] == ""
     client.run("print('once'); exit()")
     assert client.run("2").data["earlier_output"] == ""
+
+
+def test_the_end_of_a_kernel_whose_directory_is_gone_says_nothing(client: Client) -> None:
+    client.run("import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); exit()")
+    result = client.run("'back'")
+    assert result.data["result"] == "'back'"
+    assert "Traceback" not in result.text

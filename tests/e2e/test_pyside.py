@@ -293,6 +293,20 @@ thread = threading.Thread(target=late); thread.start()
     assert result.report["threads"] == 0
 
 
+def test_the_thread_that_reads_scripts_is_ipythons(kernel: KernelProcess) -> None:
+    for _ in range(2):
+        result = ok(kernel.run("%%bash\necho there", 20))
+        assert (result.stdout, result.report["threads"]) == ("there\n", 0)
+    code = """
+import asyncio, threading
+loop = asyncio.new_event_loop()
+mine = threading.Thread(target=loop.run_forever); mine.start()
+"""
+    assert ok(kernel.run(code)).report["threads"] == 1, "a loop of the user's counts"
+    result = ok(kernel.run("loop.call_soon_threadsafe(loop.stop); mine.join()"))
+    assert result.report["threads"] == 0
+
+
 def test_forked_workers_print_into_the_cell(kernel: KernelProcess) -> None:
     code = """
 import multiprocessing

@@ -159,6 +159,37 @@ def test_what_does_not_survive_is_named_before_and_after(daemon: Daemon, client:
     assert "not restored" in result.data["error"]["message"]
 
 
+LIBRARY = """
+class Table:
+    def __init__(self): self.kind, self.width = Kind(), Kind()
+"""
+
+
+def test_what_another_version_of_a_library_cannot_load(daemon: Daemon, client: Client) -> None:
+    library = daemon.work / "mylib.py"
+    library.write_text(f"__version__ = '1.0'\nclass Kind: pass\n{LIBRARY}")
+    client.run_saved(daemon, "import mylib; table = mylib.Table(); named = {'t': table}; x = 1")
+    library.write_text(f"__version__ = '2.0'  # has no Kind\n{LIBRARY}")
+    daemon.kill_kernel()
+    result = client.run("y = 2")
+    assert "1 variable restored, as after cell 1." in result.text
+    told = (
+        "mylib is now 2.0; it was 1.0 when the state was saved.\n"
+        "Not back: table (Table: mylib.Kind: AttributeError: "
+    )
+    assert told in result.text
+    assert "\nWhat could not be loaded stays saved, and comes back once it can be" in result.text
+    assert result.text.count("table (") == result.text.count("named (dict: without a Table") == 1
+    assert "table.width" in client.run("table.width").text
+    wait_until(lambda: daemon.saved_upto() == 3, 20)
+    library.write_text(f"__version__ = '1.0'\nclass Kind: pass\n{LIBRARY}")
+    daemon.kill_kernel()
+    result = client.run("type(table.width).__name__, named['t'] is table, x, y")
+    assert result.data["result"] == "('Kind', True, 1, 2)"
+    assert "4 variables restored, as after cell 3." in result.text
+    assert "Not back" not in result.text
+
+
 def test_a_cell_that_raised_is_saved_too(daemon: Daemon, client: Client) -> None:
     client.run_saved(daemon, "x = 7\n1/0")
     daemon.kill_kernel()

@@ -7,6 +7,7 @@ dissect     the pickler itself: a reducer for each object, or a tombstone
 stream      what stands between it and the sink
 loader      load(): stream to namespace, name by name
 salvage     the slow way to load one name of which a part cannot be loaded
+missing     what could not be made, and which values lack it
 process     what a session is beside its names: directory, environment, the shell
 libraries   random generators and options of libraries
 resume      code that starts a generator in the middle
@@ -23,6 +24,7 @@ session     the three below, as the kernel sees them
 keeper      when it is saved
 writer      one save: pickler, collector, manifest
 comeback    a generation restored before the first cell
+older       names that could not be loaded once, from the generation that has them
 chunks      files of a megabyte named by their hash, in the spool
 collector   takes the stream and cuts it
 manifest    N.json, which says what a generation consists of

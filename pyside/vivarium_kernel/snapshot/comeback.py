@@ -11,23 +11,27 @@ import platform
 import struct
 import threading
 import time
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..cells import Cells
 from ..connection import Reports, Restore, SnapshotLaunch
 from ..summary import origin_of
-from . import manifest
+from . import live, manifest
 from .baseline import address_of
 from .chunks import CHUNK
-from .history import is_history, put_back
+from .collector import Piece
+from .history import is_history, is_ipythons, put_back
 from .loader import load
 from .manifest import LeftOut, Read, Unreadable
-from .mapping import Damaged, Store, pieces
+from .mapping import Gone, Store, pieces
+from .missing import has_hole
+from .older import Older
 from .patience import Patience
 from .pickler import version_of
 from .records import Loaded, Lost
+from .salvage import NOT_RUN
 from .tombstone import Tombstone, bury
 from .writer import Writer
 
@@ -36,10 +40,6 @@ RECORD = 512  # bytes: index, then the name
 BASELINE_S = 0.25  # for a look at what came back, if loading did not take longer
 DAMAGED = "its data on the disk is damaged"
 CHECK_PAUSE_S = 0.004  # after each chunk: at most 250 MB a second
-
-
-class Gone:
-    """In the place of a buffer that cannot be had."""
 
 
 class Journal:
@@ -68,7 +68,9 @@ class Comeback:
     names: int = 0  # of variables
     imports: int = 0
     failed: list[Lost] = field(default_factory=list)
-    versions: list[list[str]] = field(default_factory=list)
+    causes: list[list[str]] = field(default_factory=list)  # other versions, of what failed
+    versions: list[list[str]] = field(default_factory=list)  # of the rest
+    kept: bool = False  # some that failed are tried again by later kernels
     cwd_gone: str | None = None
     ms: int = 0
     error: str = ""
@@ -80,6 +82,8 @@ class Comeback:
             "names": self.names,
             "imports": self.imports,
             "failed": [{"name": f.name, "what": f.what, "why": f.why} for f in self.failed],
+            "kept": self.kept,
+            "causes": self.causes,
             "versions": self.versions,
             "ms": self.ms,
         }
@@ -104,21 +108,22 @@ class Restorer:
     def run(self, what: Restore) -> tuple[Comeback, "Check | None"]:
         """Also returns the check of what was mapped, which has begun."""
         began = time.monotonic()
+        live.enter(self._shell)
         self._reports.restoring()
         comeback, check = Comeback(), None
         try:
             found = manifest.read(what.manifest)
             comeback.generation, comeback.cell = found.generation, found.cell
-            check = self._restore_or_bury(found, what.skip, comeback)
+            check = self._restore_or_bury(found, what, comeback)
         except Unreadable as error:
             comeback.error = str(error)
         comeback.ms = int((time.monotonic() - began) * 1000)
         self._reports.restored()
         return comeback, check
 
-    def _restore_or_bury(self, found: Read, skip: Set[str], comeback: Comeback) -> "Check | None":
+    def _restore_or_bury(self, found: Read, what: Restore, comeback: Comeback) -> "Check | None":
         try:
-            self._restore(found, skip, comeback)
+            self._restore(found, what, comeback)
         except (Exception, KeyboardInterrupt) as error:  # the kernel starts all the same
             comeback.error = f"{type(error).__name__}: {error}"
             self._bury(found, comeback.error)
@@ -133,59 +138,76 @@ class Restorer:
                 cell = found.cells[entry.name]
                 namespace[entry.name] = bury(entry.type, why, entry.name, cell)
                 failed.append(Lost(entry.name, entry.type, why))
-        self._carry(found, Loaded([], failed))
+        self._carry(found, Loaded([], failed), (row for row in found.left_out if row.carried))
 
-    def _restore(self, found: Read, skip: Set[str], comeback: Comeback) -> None:
+    def _restore(self, found: Read, what: Restore, comeback: Comeback) -> None:
         began = time.monotonic()
+        older = Older(what, self._store, self._shell.user_ns, found)
+        journal = Journal(self._spool)
+        try:
+            loaded, mapped = self._load(found, what.skip, journal)
+            put_back(self._shell)
+            self._cells.recall(self._shell.user_ns, found.cells)
+            loading_s = time.monotonic() - began
+            patience = Patience(None, seconds=max(BASELINE_S, loading_s))
+            self._writer.resume(found, mapped, patience)
+            self._shell.user_ns.update(older.find(journal.begin))
+            self._cells.recall(self._shell.user_ns, found.cells)
+        finally:
+            journal.end()
+        self._carry(found, loaded, older.rows())
+        comeback.failed = [lost for lost in loaded.failed if not is_history(lost.name)]
+        comeback.failed += self._mark_absent(found)
+        comeback.failed += self._torn(comeback.failed)
+        carried = [self._writer.omissions.carried(lost.name) for lost in comeback.failed]
+        comeback.kept = any(row and NOT_RUN not in row.why for row in carried)
+        self._count(loaded, comeback)
+        comeback.cwd_gone = loaded.cwd_gone
+        blamed = loaded.graves.packages()
+        for row in different(found):
+            (comeback.causes if row[0] in blamed else comeback.versions).append(row)
+
+    def _load(
+        self, found: Read, skip: Set[str], journal: Journal
+    ) -> tuple[Loaded, dict[tuple[int, int], Piece]]:
+        """Also returns what was mapped.  No buffer is referred to from here afterwards: whether
+        memory is shared is told by who does."""
         stream = self._store.read(found.stream.size, found.stream.chunks)
-        buffers, damaged = self._buffers(found)
+        buffers, gone = self._store.every(found.buffers)
+        damaged = owners(found, gone)
         mapped = {}
         for buffer, piece in zip(buffers, found.buffers, strict=True):
             if not isinstance(buffer, Gone):
                 mapped[address_of(buffer), piece.size] = piece
-        journal = Journal(self._spool)
-        try:
-            loaded = load(
-                self._shell, stream, buffers, found.dumped, skip=skip, begin=journal.begin
-            )
-        finally:
-            journal.end()
-        del buffers  # whether memory is shared is told by who refers to it
-        put_back(self._shell)
-        self._cells.recall(self._shell.user_ns, found.cells)
-        loading_s = time.monotonic() - began
-        patience = Patience(None, seconds=max(BASELINE_S, loading_s))
-        self._writer.resume(found, mapped, patience)
+        loaded = load(self._shell, stream, buffers, found.dumped, skip=skip, begin=journal.begin)
+        loaded.failed = [lost for lost in loaded.failed if not is_ipythons(lost.name)]
         for lost in loaded.failed:
             if lost.name in damaged:
                 lost.why = DAMAGED
-        comeback.failed = loaded.failed + self._mark_absent(found)
-        comeback.failed += self._placeholders(comeback.failed)
-        origins = self._origins(loaded.names)
-        comeback.names = origins.count("")
-        comeback.imports = len(origins) - comeback.names
-        comeback.cwd_gone = loaded.cwd_gone
-        comeback.versions = different(found)
-        self._carry(found, loaded)
+        return loaded, mapped
 
-    def _origins(self, names: list[str]) -> list[str]:
-        """Of what came back and a person would count."""
+    def _count(self, loaded: Loaded, comeback: Comeback) -> None:
+        """What came back whole and a person would count."""
         namespace, hidden = self._shell.user_ns, self._shell.user_ns_hidden
-        found = [
-            origin_of(name, namespace[name], hidden)
-            for name in names
-            if name in namespace and type(namespace[name]) is not Tombstone
-        ]
-        return [origin for origin in found if origin is not None]
+        torn = {lost.name for lost in comeback.failed}
+        whole = [name for name in loaded.names if name in namespace and name not in torn]
+        found = [origin_of(name, namespace[name], hidden) for name in whole]
+        comeback.names = found.count("")
+        comeback.imports = sum(bool(origin) for origin in found)
 
-    def _placeholders(self, known: list[Lost]) -> list[Lost]:
-        """What could not be saved has one; it is told like what did not come back."""
+    def _torn(self, known: list[Lost]) -> list[Lost]:
+        """Also not there: what could not be saved, or could not be loaded earlier."""
         told = {lost.name for lost in known}
-        return [
-            Lost(name, value._what, value._why)
-            for name, value in self._shell.user_ns.items()
-            if type(value) is Tombstone and not is_history(name) and name not in told
-        ]
+        rows = []
+        for name, value in self._shell.user_ns.items():
+            if name in told or is_history(name):
+                continue
+            carried = self._writer.omissions.carried(name)
+            if type(value) is Tombstone:
+                rows.append(Lost(name, value._what, value._why))
+            elif carried is not None:
+                rows.append(Lost(name, carried.what, carried.why))
+        return rows
 
     def _mark_absent(self, found: Read) -> list[Lost]:
         """Names whose values were never saved: who uses one shall hear why it is not there."""
@@ -196,29 +218,18 @@ class Restorer:
                 absent.append(Lost(row.name, row.what, row.why))
         return absent
 
-    def _buffers(self, found: Read) -> tuple[list[Any], Set[str]]:
-        """Every buffer, and the names of which one is not there."""
-        buffers: list[Any] = []
-        damaged: set[int] = set()
-        for number, piece in enumerate(found.buffers):
-            try:
-                buffers.append(memoryview(self._store.map(piece.size, piece.chunks)))
-            except (OSError, Damaged):
-                buffers.append(Gone())  # whatever is made of it fails, and nothing else
-                damaged.add(number)
-        return buffers, owners(found, damaged)
-
-    def _carry(self, found: Read, loaded: Loaded) -> None:
+    def _carry(self, found: Read, loaded: Loaded, carried: Iterable[LeftOut]) -> None:
         """What could not be restored stays in its generation: the next ones say in which."""
         namespace, omissions = self._shell.user_ns, self._writer.omissions
-        for row in found.left_out:
-            if row.carried and row.name in namespace:
-                omissions.carry(row.name, namespace[row.name], row)
+        rows = {row.name: row for row in carried}
         for lost in loaded.failed:
-            if lost.name in namespace and lost.name in found.bytes_of:
+            if lost.name in found.bytes_of:
                 size = found.bytes_of[lost.name]
                 row = LeftOut(lost.name, lost.what, lost.why, size, found.generation)
-                omissions.carry(lost.name, namespace[lost.name], row)
+                rows.setdefault(lost.name, row)
+        for name, row in rows.items():
+            if has_hole(namespace.get(name)):
+                omissions.carry(name, namespace[name], row)
 
 
 def owners(found: Read, buffers: Set[int]) -> frozenset[str]:

@@ -3,9 +3,12 @@
 _7 is Out[7].  A long session has thousands; they are made again instead of being saved.
 """
 
+import re
 from typing import Any
 
 from ..inputs import NAMED
+
+IPYTHONS = re.compile(r"In|Out|_{1,3}|_i{1,3}|_[iod]h|_i?\d+")
 
 
 def leave_out(shell: Any, namespace: dict[str, Any]) -> None:
@@ -31,6 +34,10 @@ def put_back(shell: Any) -> None:
     known = known_names(shell)
     new = {name: value for name, value in known.items() if name not in shell.user_ns}
     shell.push(new, interactive=False)
+
+
+def is_ipythons(name: str) -> bool:
+    return bool(IPYTHONS.fullmatch(name))
 
 
 def is_history(name: str) -> bool:

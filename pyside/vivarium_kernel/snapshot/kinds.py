@@ -7,6 +7,7 @@ from typing import Any
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 OWN_MODULES = frozenset({"__main__", "__mp_main__"})
+KERNELS = ("vivarium_kernel", "ipykernel", "IPython", "asyncio", "tornado")
 STANDARD = sys.stdlib_module_names
 
 dict_of = type.__dict__["__dict__"].__get__

@@ -8,10 +8,11 @@ import ctypes
 import mmap
 import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from .chunks import CHUNK, digest
+from .collector import Piece
 
 MAPPINGS_MAX = 30_000  # a process has 65,530, and lives from the rest
 MAP_FIXED = 0x10
@@ -32,6 +33,10 @@ libc.mmap.argtypes = [
 
 class Damaged(Exception):
     """A chunk is missing, short, or not what its name says."""
+
+
+class Gone:
+    """In the place of a buffer that cannot be had."""
 
 
 class Memory(mmap.mmap):
@@ -73,6 +78,22 @@ class Store:
         except OSError:
             return self.read(size, chunks)
         return whole
+
+    def every(
+        self, buffers: Sequence[Piece], checked: Container[int] = ()
+    ) -> tuple[list[Any], set[int]]:
+        """These buffers, and the numbers of those that are not there; checked: which ones are
+        read at once."""
+        found: list[Any] = []
+        damaged: set[int] = set()
+        for number, piece in enumerate(buffers):
+            get = self.read if number in checked else self.map
+            try:
+                found.append(memoryview(get(piece.size, piece.chunks)))
+            except (OSError, Damaged):
+                found.append(Gone())  # whatever is made of it fails, and nothing else
+                damaged.add(number)
+        return found, damaged
 
     def is_damaged(self, name: str, size: int) -> bool:
         """A chunk that is gone is not: a newer generation may have been adopted meanwhile."""

@@ -14,7 +14,7 @@ Sign = tuple[int, int]  # identity and length
 class Omissions:
     def __init__(self) -> None:
         self._kept_back: dict[str, tuple[Sign, LeftOut]] = {}  # not to be dumped
-        self._carried: dict[str, tuple[Sign, LeftOut]] = {}  # tombstones, which are dumped
+        self._carried: dict[str, tuple[Sign, LeftOut]] = {}  # dumped as they are, with tombstones
 
     def keep_back(self, name: str, value: object, why: str, size: int = 0) -> None:
         row = LeftOut(name, type(value).__name__, why, size)
@@ -23,6 +23,9 @@ class Omissions:
     def carry(self, name: str, tombstone: object, row: LeftOut) -> None:
         """Its value could not be restored and is still in generation row.carried."""
         self._carried[name] = (sign(tombstone), row)
+
+    def carried(self, name: str) -> LeftOut | None:
+        return self._carried[name][1] if name in self._carried else None
 
     def apply(self, namespace: MutableMapping[str, Any]) -> list[LeftOut]:
         """Take what is kept back out of the namespace; returns the rows that hold now."""

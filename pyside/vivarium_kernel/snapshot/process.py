@@ -17,10 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from . import libraries, live
-from .kinds import HEAP_TYPE, describe, dict_of, flags_of, is_by_name, is_own, mro_of, top
-
-KERNELS = ("vivarium_kernel", "ipykernel", "IPython", "asyncio", "tornado")
-
+from .kinds import HEAP_TYPE, KERNELS, describe, dict_of, flags_of, is_by_name, is_own, mro_of, top
 
 ACCESSORS = ("Accessor", "CachedAccessor")  # pandas' own, by any version
 
@@ -203,6 +200,19 @@ LAST = {  # what loading the names may disturb
     "recursion": Part(read_recursion, sys.setrecursionlimit),
     "shell": Part(read_shell, write_shell),
     **{name: Part(*pair) for name, pair in libraries.PARTS.items()},
+}
+CALLED = {  # in a list of names that did not come back: none is a variable's.  Others as they are
+    "environment": "environment variables",
+    "path": "sys.path",
+    "patches": "what cells put into libraries",
+    "signals": "signal handlers",
+    "recursion": "recursion limit",
+    "shell": "input history",
+    "random": "random generator",
+    "warnings": "warning filters",
+    "decimal": "decimal context",
+    "locale": "locale setting",
+    "logging": "logging levels and handlers",
 }
 
 

@@ -5,6 +5,8 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from .missing import Graves
+
 APART = 64 * 1024  # bytes from which a buffer has chunks of its own
 
 
@@ -57,5 +59,6 @@ class Dumped:
 @dataclass
 class Loaded:
     names: list[str]
-    failed: list[Lost]  # these became tombstones
+    failed: list[Lost]  # these became tombstones, or have some in them; one row a name
+    graves: Graves = field(default_factory=Graves)
     cwd_gone: str | None = None  # the working directory that is no longer there

@@ -8,35 +8,51 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from .kinds import describe, full_name
+from .kinds import STANDARD, describe, full_name, is_own, module_of, top
+from .missing import Graves
 from .tombstone import Tombstone, bury
 
 BASE: Any = pickle._Unpickler
 OWN = __package__ + "."
 HARMLESS = ("functions", "classes", "enums", "modules", "anchors")
+CONTAINERS = frozenset({"builtins", "numpy", *STANDARD})  # of use with a hole in them, too
 NOT_RUN = "loading it had failed before, and was not tried again"
 
 
 class Salvager(BASE):  # type: ignore[misc]
-    def __init__(self, file: Any, buffers: Any, memo: dict[int, Any], run: bool) -> None:
+    def __init__(
+        self, file: Any, buffers: Any, memo: dict[int, Any], run: bool, graves: Graves
+    ) -> None:
         super().__init__(file, buffers=buffers)
         self.memo = memo
         self.run = run  # False: make nothing but what cells define, and plain data
+        self.graves = graves
         self.lost: list[Tombstone] = []
 
-    def grave(self, what: Any, why: str) -> Tombstone:
+    def grave(self, what: Any, why: str, cause: Tombstone | None = None) -> Tombstone:
         kind = what if isinstance(what, type) else type(what)
         name = what if type(what) is str else full_name(kind)
         tombstone = bury(name, why)
+        self.graves.add(tombstone, cause)
         self.lost.append(tombstone)
         return tombstone
+
+    def needs(self, made: Any, part: Tombstone) -> Tombstone:
+        """The grave of what cannot be without this part."""
+        known = self.graves.has(part)
+        why = f"it needs a {self.graves.why(part) if known else part}"
+        return self.grave(made, why, part if known else None)
 
     def make(self, made: Any, function: Any, arguments: Any) -> Any:
         """What function(*arguments) gives; `made` says what that is to be."""
         for part in (function, *arguments):
             if type(part) is Tombstone:
                 own = part is function or is_ours(function)
-                return part if own else self.grave(made, f"it needs a {part}")
+                return part if own else self.needs(made, part)
+        who = made if isinstance(made, type) and not is_ours(function) else function
+        hole = self.graves.within(arguments) if is_librarys(who) else None
+        if hole is not None:
+            return self.needs(made, hole)
         if not self.run and not is_harmless(function):
             return self.grave(made, NOT_RUN)
         try:
@@ -46,8 +62,10 @@ class Salvager(BASE):  # type: ignore[misc]
 
     def give_up(self, value: Any, why: str) -> None:
         """It was made, but could not be filled: a half-made object is worse than none."""
-        tombstone = self.grave(value, why)
-        self.stack[-1] = tombstone
+        self.bury_top(self.grave(value, why))
+
+    def bury_top(self, tombstone: Tombstone) -> None:
+        value, self.stack[-1] = self.stack[-1], tombstone
         for at, known in self.memo.items():
             if known is value:
                 self.memo[at] = tombstone
@@ -93,7 +111,14 @@ class Salvager(BASE):  # type: ignore[misc]
             self.give_up(value, describe(error))
 
     def load_build(self) -> None:
-        self.guarded(BASE.load_build, 1)
+        """What a library makes is of no use to it with a hole in it."""
+        state, value = self.stack[-1], self.stack[-2]
+        hole = self.graves.within(state) if is_librarys(type(value)) else None
+        if hole is None or type(value) is Tombstone:
+            self.guarded(BASE.load_build, 1)
+            return
+        self.stack.pop()
+        self.bury_top(self.needs(value, hole))
 
     def load_many(self, load: Callable[[Any], None]) -> None:
         below = self.metastack[-1][-1]
@@ -141,6 +166,14 @@ def is_ours(function: Any) -> bool:
     return str(getattr(function, "__module__", "")).startswith(OWN)
 
 
+def is_librarys(made: Any) -> bool:
+    """A class or function that is neither Python's, nor ours, nor a cell's."""
+    home = module_of(made) if isinstance(made, type) else getattr(made, "__module__", None)
+    if type(home) is not str or top(home) in CONTAINERS or is_ours(made):
+        return False
+    return home != "__main__" and not (isinstance(made, type) and is_own(made))
+
+
 def is_harmless(function: Any) -> bool:
     """It makes what a cell defines, and runs no code of a library's or the user's."""
     home = str(getattr(function, "__module__", "")).rpartition(".")[2]
@@ -158,8 +191,8 @@ def kind_made(function: Any, arguments: Any) -> Any:
 
 
 def salvage(
-    file: Any, buffers: Any, memo: dict[int, Any], run: bool
+    file: Any, buffers: Any, memo: dict[int, Any], run: bool, graves: Graves
 ) -> tuple[Any, list[Tombstone]]:
-    salvager = Salvager(file, buffers, memo, run)
+    salvager = Salvager(file, buffers, memo, run, graves)
     value = salvager.load()
     return value, salvager.lost
