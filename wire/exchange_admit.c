@@ -148,8 +148,8 @@ const char *exchange_no_token(struct lws *wsi)
 	char any[2];
 
 	return header_copy(wsi, "authorization", any, sizeof any) == HEADER_ABSENT
-		   ? "this server wants a token (header Authorization: Bearer TOKEN); "
-		     "the one who runs it has it"
+		   ? "this server wants a token in the header Authorization; the one "
+		     "who runs it has it"
 		   : "what the header Authorization has is none of this server's "
 		     "tokens; the one who runs it has one";
 }

@@ -123,6 +123,7 @@ class Clone:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=heed_signals,  # noqa: PLW1509 (three system calls)
         )
 
     def set_up(self, purpose: str = "run", **env: str) -> tuple[int, str]:
@@ -132,6 +133,12 @@ class Clone:
         """Where its packages came from; "" if it is not there at all."""
         room = self.root / environment
         return (room / ".stamp").read_text().split()[1] if room.exists() else ""
+
+
+def heed_signals() -> None:
+    """In the child, as in a terminal: what nohup or a job in the background ignores, it would."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def end(process: subprocess.Popen[str]) -> tuple[int, str]:
