@@ -104,7 +104,7 @@ def parse_snapshot(found: dict[str, Any] | None) -> SnapshotLaunch | None:
             str(restore["manifest"]),
             frozenset(restore["skip"]),
             str(restore.get("moved_from", "")),
-            frozenset(restore["older"]),
+            frozenset(restore.get("older", ())),
         ),
     )
 
