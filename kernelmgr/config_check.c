@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "wire/gate.h"
 #include "wire/mem.h"
 #include "wire/words.h"
 
@@ -58,22 +59,16 @@ int config_check_users(const struct config *self, bool kernels_apart, struct err
 /* A pattern or an URL would let nobody in, without a word. */
 int config_check_hosts(const struct config *self, struct err *err)
 {
-	static const char between[] = ", \t\r\n";
-	static const char in_names[] = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
-				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	const char *bad;
+	size_t len = gate_find_bad(self->allowed_hosts, &bad);
 
-	for (const char *at = self->allowed_hosts; *(at += strspn(at, between));) {
-		size_t len = strcspn(at, between);
-
-		if (strspn(at, in_names) < len)
-			return err_set(err, ERR_CONFIG,
-				       "%s names '%.*s', which no request's Host is; "
-				       "give each name alone, such as py.example.org",
-				       config_name(self, "allowed-hosts"),
-				       (int)(len < 80 ? len : 80), at);
-		at += len;
-	}
-	return 0;
+	if (!len)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "%s names '%.*s', which no request's Host is; give each name "
+		       "alone, such as py.example.org",
+		       config_name(self, "allowed-hosts"), (int)(len < 80 ? len : 80),
+		       bad);
 }
 
 int config_check_conformance(const struct config *self, struct err *err)

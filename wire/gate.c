@@ -98,10 +98,11 @@ static size_t without_port(const char *text, size_t len)
 	return (size_t)(colon - text);
 }
 
+/* Of the names configured. */
+static const char separators[] = ", \t\r\n";
+
 static bool is_listed(const char *list, const char *name)
 {
-	static const char separators[] = ", \t\r\n";
-
 	while (*(list += strspn(list, separators))) {
 		size_t len = strcspn(list, separators);
 
@@ -110,6 +111,21 @@ static bool is_listed(const char *list, const char *name)
 		list += len;
 	}
 	return false;
+}
+
+size_t gate_find_bad(const char *allowed, const char **out)
+{
+	static const char in_names[] = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	for (*out = allowed; *(*out += strspn(*out, separators));) {
+		size_t len = strcspn(*out, separators);
+
+		if (strspn(*out, in_names) < len)
+			return len;
+		*out += len;
+	}
+	return 0;
 }
 
 bool gate_allows_host(const struct gate *self, const char *host)

@@ -14,6 +14,7 @@
 #define WIRE_GATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct gate {                /* embed it; both borrowed, both may be NULL */
 	const char *address; /* listened on: "10.0.0.5", "fd00::5" */
@@ -24,5 +25,8 @@ struct gate {                /* embed it; both borrowed, both may be NULL */
 bool gate_allows_host(const struct gate *self, const char *host);
 /* origin: the header's value, "https://name:port".  False for "null". */
 bool gate_allows_origin(const struct gate *self, const char *origin);
+/* The first of the names configured that can be no Host, such as a pattern, and how
+ * many bytes it has; 0: there is none. */
+size_t gate_find_bad(const char *allowed, const char **out);
 
 #endif
