@@ -167,15 +167,20 @@ def test_no_patience_is_needed_where_nobody_can_wait(start: type_of_start) -> No
     assert result.text == "whole"
 
 
+def leave(daemon: Daemon, talk: Talk) -> None:
+    """Without a word, and the daemon has seen it."""
+    fds = daemon.fds()
+    talk.ws.sock.close()
+    wait_until(lambda: daemon.fds() < fds, 20, "the daemon has seen that it left")
+
+
 def test_an_answer_that_nobody_got_is_told_and_kept(daemon: Daemon) -> None:
     client = daemon.client()
     client.run("pass")
     talk = Talk(daemon).initialize()
     talk.ask_run("open('begun', 'w')\n" + CELL)
     wait_until((daemon.work / "begun").exists, 20)
-    fds = daemon.fds()
-    talk.ws.sock.close()
-    wait_until(lambda: daemon.fds() < fds, 20, "the daemon has seen that it left")
+    leave(daemon, talk)
     (daemon.work / "go").touch()
     told = client.run("value")
     found = re.search(r'did not reach its client: wait\(call="(\w+)"\)', told.text)
@@ -193,9 +198,7 @@ def test_answers_that_nobody_got_are_told_in_one_line(daemon: Daemon) -> None:
     for number in range(3):
         talk.ask_run(f"print('cell', {number})")
     wait_until((daemon.work / "begun").exists, 20)
-    fds = daemon.fds()
-    talk.ws.sock.close()
-    wait_until(lambda: daemon.fds() < fds, 20, "the daemon has seen that it left")
+    leave(daemon, talk)
     (daemon.work / "go").touch()
     told = client.run("1")
     found = re.search(r"The answers of 4 earlier calls .* of (.*)\.\n", told.text)
