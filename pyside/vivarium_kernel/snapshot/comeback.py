@@ -151,8 +151,9 @@ class Restorer:
             loading_s = time.monotonic() - began
             patience = Patience(None, seconds=max(BASELINE_S, loading_s))
             self._writer.resume(found, mapped, patience)
-            self._shell.user_ns.update(older.find(journal.begin))
-            self._cells.recall(self._shell.user_ns, found.cells)
+            if back := older.find(journal.begin):
+                self._shell.user_ns.update(back)
+                self._cells.recall(self._shell.user_ns, found.cells)
         finally:
             journal.end()
         self._carry(found, loaded, older.rows())
